@@ -1,0 +1,38 @@
+# Every target sets up what it needs in .venv; nothing else is touched.
+PYTHON ?= python3
+BIN := .venv/bin
+STAMP := .venv/.installed
+
+.PHONY: run test check format bench docs clean
+
+run: $(STAMP)  ## The main job: the Adult occupations through three mechanisms
+	@$(BIN)/sotto demo
+
+test: check  ## Everything that CI runs
+	$(BIN)/python -m pytest $(if $(SOTTO_REQUIRE_ALL),,-m "not slow")
+
+check: $(STAMP)  ## Style, types and layers
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+format: $(STAMP)
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+bench: $(STAMP)  ## Speed and accuracy beside the field's other libraries
+	$(BIN)/python benchmarks/frequencies.py
+
+docs: $(STAMP)  ## The site, in site/
+	$(BIN)/mkdocs build --strict
+
+$(STAMP): pyproject.toml
+	$(PYTHON) -c 'import sys; sys.exit("sottovoce needs Python 3.11 or later, this is " + sys.version.split()[0] if sys.version_info < (3, 11) else 0)'
+	$(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --upgrade "pip>=25.1"
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --group test --group docs --editable ".[all]"
+	@touch $@
+
+clean:
+	rm -rf .venv .venv-peers site dist build .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache

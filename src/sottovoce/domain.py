@@ -1,0 +1,161 @@
+"""The values an answer may take, and what becomes of a missing one."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from sottovoce.errors import DomainError, ParameterError
+from sottovoce.lazy import numpy as np
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+Label = str | int | float | bool | None
+
+MAX_SIZE = 2**32
+POLICIES = ("refuse", "category")
+
+
+def is_missing(value: object) -> bool:
+    """None, NaN, the empty string and the missing values of pandas count as no answer."""
+    if value is None or (isinstance(value, str) and not value):
+        return True
+    try:
+        return bool(value != value)
+    except (TypeError, ValueError):  # pandas.NA is neither equal nor unequal to itself.
+        return type(value).__name__ == "NAType"
+
+
+@dataclass(frozen=True)
+class Domain:
+    """A fixed, public list of values. Each has a code: its place in the list.
+
+    A domain is given by its labels or, for the integers 0 .. size - 1, by its size. A missing answer is refused,
+    or counts as a category of its own, labelled None: it is never dropped, for who did not answer is private too.
+
+    >>> Domain(["yes", "no"]).encode("no")
+    1
+    >>> Domain(["yes", "no"], missing="category").labels
+    ('yes', 'no', None)
+    >>> Domain(["yes", "no"]).encode("maybe")
+    Traceback (most recent call last):
+    sottovoce.errors.DomainError: an answer must be one of the 2 values of its domain, got 'maybe'
+    """
+
+    values: tuple[Label, ...] | range
+    missing: str
+
+    def __init__(self, values: int | Iterable[Label], missing: str = "refuse") -> None:
+        if missing not in POLICIES:
+            raise ParameterError(f"missing must be one of {', '.join(POLICIES)}, got {missing!r}")
+        object.__setattr__(self, "values", _check_values(values))
+        object.__setattr__(self, "missing", missing)
+        if not 2 <= self.size <= MAX_SIZE:
+            raise ParameterError(f"a domain must have from 2 to 2^32 values, got {self.size}")
+
+    @classmethod
+    def of(cls, domain: int | Iterable[Label] | Domain) -> Domain:
+        return domain if isinstance(domain, Domain) else cls(domain)
+
+    @cached_property
+    def size(self) -> int:
+        return len(self.values) + (self.missing == "category")
+
+    @cached_property
+    def labels(self) -> Sequence[Label]:
+        """What each code stands for; None is the category of missing answers."""
+        return (*self.values, None) if self.missing == "category" else self.values
+
+    @cached_property
+    def _codes(self) -> Mapping[Any, int]:
+        return {label: code for code, label in enumerate(self.values)}
+
+    def encode(self, value: object) -> int:
+        """The code of one answer."""
+        if is_missing(value):
+            if self.missing == "refuse":
+                raise DomainError(f"an answer must not be missing (the policy is 'refuse'), got {value!r}")
+            return len(self.values)
+        code = self._code(value)
+        if code is None:
+            raise DomainError(f"an answer must be one of the {len(self.values)} values of its domain, got {value!r}")
+        return code
+
+    def _code(self, value: Any) -> int | None:
+        if not isinstance(self.values, range):
+            return self._codes.get(value) if isinstance(value, Hashable) else None
+        if isinstance(value, float) and value.is_integer():  # pandas turns integers beside gaps into floats.
+            value = int(value)
+        whole = value.__index__() if hasattr(value, "__index__") else -1
+        return whole if 0 <= whole < len(self.values) else None
+
+    def encode_many(self, values: Any) -> NDArray[np.int64]:
+        """The codes of a column: a list, a NumPy array, a pandas or Polars series, an Arrow array."""
+        dtype = getattr(values, "dtype", None)
+        if isinstance(self.values, range) and isinstance(dtype, np.dtype) and dtype.kind in "iu":
+            column = np.asarray(values)
+            outside = np.flatnonzero((column < 0) | (column >= len(self.values)))
+            if outside.size:
+                self._encode_row(int(outside[0]), column[outside[0]].item())
+            return column.astype(np.int64)
+        rows = _to_list(values)
+        codes: dict[object, int] = {}
+        for row, value in enumerate(rows):
+            if not isinstance(value, Hashable) or value not in codes:
+                codes[value] = self._encode_row(row, value)
+        return np.fromiter(map(codes.__getitem__, rows), dtype=np.int64, count=len(rows))
+
+    def _encode_row(self, row: int, value: object) -> int:
+        try:
+            return self.encode(value)
+        except DomainError as error:
+            raise DomainError(f"row {row + 1}: {error}") from None
+
+    def to_dict(self) -> dict[str, Any]:
+        """The form that travels in JSON: a size or a list of values, and the policy."""
+        values = len(self.values) if isinstance(self.values, range) else list(self.values)
+        return {"values": values, "missing": self.missing}
+
+    @classmethod
+    def from_dict(cls, data: object) -> Domain:
+        if not isinstance(data, Mapping) or set(data) != {"values", "missing"}:
+            raise ParameterError(f"a domain must have the fields values and missing, got {data!r:.80}")
+        values = data["values"]
+        if not isinstance(values, list | int):
+            raise ParameterError(f"a domain's values must be a number or a list, got {values!r:.80}")
+        return cls(values, missing=data["missing"])
+
+    def __len__(self) -> int:
+        return self.size
+
+
+def _to_list(values: Any) -> list[Any]:
+    if isinstance(values, str | bytes):
+        raise DomainError(f"a column of answers must be a list or an array, got the text {values!r:.40}")
+    for method in ("to_pylist", "to_list", "tolist"):  # Arrow, pandas and Polars, NumPy
+        if hasattr(values, method):
+            return list(getattr(values, method)())
+    return list(values)
+
+
+def _check_values(values: int | Iterable[Label]) -> tuple[Label, ...] | range:
+    if isinstance(values, str | bytes | bool):
+        raise ParameterError(f"a domain must be a number of values or a list of labels, got {values!r}")
+    if hasattr(values, "__index__"):
+        return range(values.__index__())
+    if not isinstance(values, Iterable):
+        raise ParameterError(f"a domain must be a number of values or a list of labels, got {values!r}")
+    labels = tuple(label.item() if hasattr(label, "item") else label for label in _to_list(values))
+    for label in labels:
+        if (isinstance(label, float) and math.isinf(label)) or not isinstance(label, str | int | float | bool):
+            raise ParameterError(f"a label must be text, a finite number or a truth value, got {label!r}")
+        if is_missing(label):
+            raise ParameterError(f"a label must not be empty (use missing='category' for that), got {label!r}")
+    if len(set(labels)) < len(labels):
+        twice = next(label for at, label in enumerate(labels) if label in labels[:at])
+        raise ParameterError(f"labels must differ from one another, got {twice!r} twice")
+    return labels

@@ -1,0 +1,25 @@
+"""What can go wrong, by cause. Every message is one line: what, which rule, which value."""
+
+
+class SottovoceError(ValueError):
+    """The root of all errors raised on purpose."""
+
+
+class ParameterError(SottovoceError):
+    """A mechanism, an estimate or a command was asked for something impossible."""
+
+
+class DomainError(SottovoceError):
+    """An answer lies outside its domain, or is missing where that is refused."""
+
+
+class ReportError(SottovoceError):
+    """A report could not have come from the mechanism it is counted for."""
+
+
+class FileError(SottovoceError):
+    """A file is missing, empty, damaged or of another kind than expected."""
+
+
+class MissingDependencyError(SottovoceError, ImportError):
+    """An optional library is not installed; the message says which extra brings it."""

@@ -1,0 +1,86 @@
+"""Finite fields whose order is a prime or a power of two.
+
+The arithmetic is written once and takes Python integers and NumPy arrays alike: a device hashes one value with the
+same lines that a simulation runs on a column.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from sottovoce.errors import ParameterError
+
+MAX_ORDER = 1024
+
+# Irreducible polynomials over GF(2) by degree, as bits: x^2 + x + 1 is 0b111.
+_MODULI = {
+    2: 0b111,
+    3: 0b1011,
+    4: 0b10011,
+    5: 0b100101,
+    6: 0b1000011,
+    7: 0b10000011,
+    8: 0b100011011,
+    9: 0b1000010001,
+    10: 0b10000001001,
+}
+
+
+def is_prime(number: int) -> bool:
+    return number > 1 and all(number % divisor for divisor in range(2, int(number**0.5) + 1))
+
+
+def is_order(number: int) -> bool:
+    """Whether there is a field here with that many elements.
+
+    >>> [g for g in range(20) if is_order(g)]
+    [2, 3, 4, 5, 7, 8, 11, 13, 16, 17, 19]
+    """
+    return 2 <= number <= MAX_ORDER and (number & (number - 1) == 0 or is_prime(number))
+
+
+@dataclass(frozen=True)
+class Field:
+    """The field of `order` elements, which are the integers 0 .. order - 1.
+
+    >>> four = Field(4)
+    >>> four.multiply(2, 3), four.add(2, 3), four.inverse(2)
+    (1, 1, 3)
+    """
+
+    order: int
+
+    def __post_init__(self) -> None:
+        if not is_order(self.order):
+            raise ParameterError(f"buckets must be a prime or a power of two from 2 to {MAX_ORDER}, got {self.order!r}")
+
+    @cached_property
+    def _degree(self) -> int:
+        """The degree over GF(2), or 0 for a field of prime order, whose arithmetic is modular."""
+        return 0 if is_prime(self.order) else self.order.bit_length() - 1
+
+    def add(self, a: Any, b: Any) -> Any:
+        return a ^ b if self._degree else (a + b) % self.order
+
+    def multiply(self, a: Any, b: Any) -> Any:
+        degree = self._degree
+        if not degree:
+            return a * b % self.order
+        product = 0 * a
+        for i in range(degree):
+            product = product ^ (a << i) * (b >> i & 1)
+        for i in range(2 * degree - 2, degree - 1, -1):
+            product = product ^ (_MODULI[degree] << i - degree) * (product >> i & 1)
+        return product
+
+    def inverse(self, a: Any) -> Any:
+        """The inverse of every nonzero element (zero gives zero): a^(order - 2), by squaring."""
+        result, power, exponent = 0 * a + 1, a, self.order - 2
+        while exponent:
+            if exponent & 1:
+                result = self.multiply(result, power)
+            power = self.multiply(power, power)
+            exponent >>= 1
+        return result if self.order > 2 else a

@@ -1,0 +1,42 @@
+"""Libraries that load on first use.
+
+A device randomizes one answer with the standard library alone, in milliseconds. So NumPy and the like are
+never imported when sottovoce is, only when a column is handled: `from sottovoce.lazy import numpy as np`.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+from sottovoce.errors import MissingDependencyError
+
+EXTRAS = {"matplotlib": "plot", "pandas": "frames", "polars": "frames"}
+
+
+def load(name: str) -> Any:
+    """Import a library now, or say in one line how to install it."""
+    try:
+        return importlib.import_module(name)
+    except ModuleNotFoundError as error:
+        root = name.partition(".")[0]
+        wanted = f"'sottovoce[{EXTRAS[root]}]'" if root in EXTRAS else root
+        raise MissingDependencyError(f"this needs {root}: pip install {wanted}") from error
+
+
+class _Lazy:
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def __getattr__(self, attribute: str) -> Any:
+        value = getattr(load(self._name), attribute)
+        setattr(self, attribute, value)  # The next look-up finds it without coming here.
+        return value
+
+
+if TYPE_CHECKING:
+    import numpy as numpy
+    import pyarrow as pyarrow
+else:
+    numpy = _Lazy("numpy")
+    pyarrow = _Lazy("pyarrow")

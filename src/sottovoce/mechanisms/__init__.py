@@ -1,0 +1,31 @@
+"""The mechanisms, one file each, and the way back from JSON to a mechanism."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from sottovoce.errors import ParameterError
+from sottovoce.mechanisms.base import Mechanism
+from sottovoce.mechanisms.choose import choose
+from sottovoce.mechanisms.krr import KRR
+from sottovoce.mechanisms.local_hash import LocalHash
+from sottovoce.mechanisms.randomized_response import RandomizedResponse
+from sottovoce.mechanisms.unary import Unary
+
+__all__ = ["KRR", "REGISTRY", "LocalHash", "Mechanism", "RandomizedResponse", "Unary", "choose", "mechanism"]
+
+REGISTRY: dict[str, type[Mechanism]] = {m.name: m for m in (RandomizedResponse, KRR, Unary, LocalHash)}
+
+
+def mechanism(data: Mapping[str, Any]) -> Mechanism:
+    """The mechanism that `to_dict` wrote down. What does not add up is refused.
+
+    >>> m = KRR(["a", "b", "c"], epsilon=1.0)
+    >>> mechanism(m.to_dict()) == m
+    True
+    """
+    if not isinstance(data, Mapping) or data.get("mechanism") not in REGISTRY:
+        name = data.get("mechanism") if isinstance(data, Mapping) else data
+        raise ParameterError(f"a mechanism must be one of {', '.join(REGISTRY)}, got {name!r:.80}")
+    return REGISTRY[data["mechanism"]].from_dict(dict(data))

@@ -1,0 +1,173 @@
+"""What every mechanism is: frozen parameters with one contract.
+
+A mechanism here is pure: a report supports a set of values; the true value is supported with probability p, any
+other with probability q. From p and q alone follow the estimate, its variance, intervals and the choice of mechanism,
+so these are written once, elsewhere. A subclass says how a report is drawn, what it supports, and how reports are
+counted in a number of integers that does not grow with the reports.
+
+The meaning of a published name or field never changes: a new meaning gets a new name.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable
+from dataclasses import fields
+from fractions import Fraction
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from sottovoce.domain import Domain
+from sottovoce.errors import ParameterError
+from sottovoce.privacy import Probability
+from sottovoce.randomness import SYSTEM, Keystream, Source
+from sottovoce.reports import Report, Reports, Shape
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from sottovoce.domain import Label
+    from sottovoce.tally import Tally
+
+MAX_CHANNEL = 2**20
+
+
+class Mechanism(ABC):
+    """A randomizer for one answer from a domain. Subclasses are frozen dataclasses."""
+
+    name: ClassVar[str]
+    domain: Domain
+
+    if TYPE_CHECKING:  # Some subclasses store these, others derive them.
+
+        @property
+        def p(self) -> Probability:
+            """The probability that a report supports the true value."""
+
+        @property
+        def q(self) -> Probability:
+            """The probability that a report supports any one other value."""
+
+    # What a mechanism declares.
+
+    @property
+    @abstractmethod
+    def epsilon(self) -> float:
+        """The privacy that one report costs: the log of the worst ratio in the channel, rounded up."""
+
+    @property
+    @abstractmethod
+    def shape(self) -> Shape:
+        """How its reports look."""
+
+    @property
+    def bits(self) -> int:
+        """Bits in one report."""
+        return self.shape.bits
+
+    @cached_property
+    def variance(self) -> float:
+        """The mean squared error of a frequency, averaged over the domain, times the number of reports.
+
+        It does not depend on the true frequencies, since those add up to one.
+        """
+        p, q, D = self.p, self.q, self.domain.size
+        return float((q * (1 - q) + (p * (1 - p) - q * (1 - q)) / D) / (p - q) ** 2)
+
+    def channel(self) -> dict[Label, dict[Report, Fraction]]:
+        """The exact law: the probability of each report, for each value. For small mechanisms only."""
+        cells = self.domain.size * 2**self.bits
+        if cells > MAX_CHANNEL:
+            raise ParameterError(f"a channel must have at most 2^20 entries to be listed, got about {cells:.3g}")
+        return {label: self._law(code) for code, label in enumerate(self.domain.labels)}
+
+    @abstractmethod
+    def _law(self, code: int) -> dict[Report, Fraction]:
+        """The probability of each report that a value can lead to."""
+
+    @abstractmethod
+    def supports(self, report: Report) -> Iterable[int]:
+        """The codes of the values that a report speaks for."""
+
+    # What a device does.
+
+    def randomize(self, value: object) -> Report:
+        """One report for one answer, with the operating system's randomness."""
+        return self._perturb(self.domain.encode(value), SYSTEM)
+
+    @abstractmethod
+    def _perturb(self, code: int, source: Source) -> Report:
+        """The same with the randomness as an argument, for proofs and vectors."""
+
+    # What a simulation or a data scientist does.
+
+    def randomize_many(self, values: Any, seed: int | Keystream | None = None) -> Reports:
+        """A column of reports, one for each answer. A seed is for simulation only, and the reports say so."""
+        stream = Keystream.of(seed)
+        data = self._perturb_many(self.domain.encode_many(values), stream)
+        return Reports(self, data, stream.simulated)
+
+    @abstractmethod
+    def _perturb_many(self, codes: NDArray[np.int64], stream: Keystream) -> NDArray[Any]: ...
+
+    # What a collector does.
+
+    def tally(self) -> Tally:
+        """An empty tally for this mechanism's reports."""
+        from sottovoce.tally import Tally
+
+        return Tally(self)
+
+    @property
+    @abstractmethod
+    def cells(self) -> int:
+        """How many integers a tally needs."""
+
+    @abstractmethod
+    def _count(self, data: NDArray[Any]) -> NDArray[np.int64]:
+        """Checked reports, counted into cells."""
+
+    @abstractmethod
+    def _support(self, cells: NDArray[np.int64]) -> NDArray[np.int64]:
+        """For each value, how many of the counted reports support it."""
+
+    # What travels.
+
+    def to_dict(self) -> dict[str, Any]:
+        """A form for JSON that `mechanism` reads back. Probabilities are exact as JSON numbers."""
+        parameters = {field.name: _to_json(getattr(self, field.name)) for field in fields(self)}  # type: ignore[arg-type]
+        return {"mechanism": self.name, **parameters, "epsilon": self.epsilon}
+
+    @classmethod
+    def from_dict(cls, data: dict[str, Any]) -> Mechanism:
+        """The mechanism that a dict describes. A dict that claims less than it costs is refused."""
+        names = [field.name for field in fields(cls)]  # type: ignore[arg-type]
+        expected = {"mechanism", *names, "epsilon"}
+        if set(data) != expected:
+            odd = ", ".join(sorted(map(str, set(data) ^ expected)))
+            raise ParameterError(f"{cls.name} must have just the fields {', '.join(sorted(expected))}; check {odd}")
+        parameters = {name: data[name] for name in names} | {"domain": Domain.from_dict(data["domain"])}
+        built = cls(**parameters)
+        for name in names:
+            if _to_json(getattr(built, name)) != data[name]:
+                raise ParameterError(f"{name} must be exact (a multiple of 2^-53), got {data[name]!r}")
+        if data["epsilon"] != built.epsilon:
+            raise ParameterError(
+                f"epsilon must be what the mechanism costs, {built.epsilon!r}, got {data['epsilon']!r}"
+            )
+        return built
+
+    def _freeze(self, **parameters: Any) -> None:
+        """Set the fields of a frozen dataclass, once, from its own constructor."""
+        for name, value in parameters.items():
+            object.__setattr__(self, name, value)
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.domain.size} values, epsilon={self.epsilon:.6g})"
+
+
+def _to_json(value: Any) -> Any:
+    if isinstance(value, Domain):
+        return value.to_dict()
+    return float(value) if isinstance(value, Fraction) else value

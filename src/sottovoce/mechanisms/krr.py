@@ -1,0 +1,105 @@
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from sottovoce.domain import Domain, Label
+from sottovoce.errors import ParameterError
+from sottovoce.lazy import numpy as np
+from sottovoce.mechanisms.base import Mechanism
+from sottovoce.privacy import (
+    Probability,
+    check_epsilon,
+    check_probability,
+    exp_below,
+    log_above,
+    round_down,
+    round_up,
+)
+from sottovoce.randomness import Keystream, Source
+from sottovoce.reports import Index, Report
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+
+@dataclass(frozen=True, init=False, repr=False)
+class KRR(Mechanism):
+    """K-ary randomized response: the truth with probability p, otherwise another value, each as likely.
+
+    The best choice for few values or a large epsilon: with D values its variance grows like D.
+
+    >>> m = KRR(["red", "green", "blue"], epsilon=1.0)
+    >>> m.epsilon <= 1.0, m.bits, f"{m.p:.4f} {m.q:.4f}"
+    (True, 2, '0.5761 0.2119')
+    >>> KRR(["red", "green", "blue"], p=0.5).channel()["red"]
+    {0: Fraction(1, 2), 1: Fraction(1, 4), 2: Fraction(1, 4)}
+
+    P. Kairouz, K. Bonawitz, D. Ramage, Discrete Distribution Estimation under Local Privacy, ICML 2016.
+    """
+
+    name: ClassVar[str] = "krr"
+    domain: Domain
+    p: Probability
+
+    def __init__(
+        self,
+        domain: int | Iterable[Label] | Domain,
+        epsilon: float | None = None,
+        *,
+        p: float | Fraction | None = None,
+    ) -> None:
+        domain = Domain.of(domain)
+        if (epsilon is None) == (p is None):
+            raise ParameterError("give either epsilon or p")
+        if epsilon is not None:
+            odds = exp_below(check_epsilon(epsilon))
+            truth = round_down(odds / (odds + domain.size - 1))
+        else:
+            exact = check_probability("p", p)
+            truth = round_down(exact) if exact * domain.size > 1 else round_up(exact)
+        if truth * domain.size == 1 or (epsilon is not None and truth * domain.size < 1):
+            raise ParameterError(f"p must differ from 1/{domain.size}, or reports say nothing (epsilon is too small)")
+        self._freeze(domain=domain, p=truth)
+
+    @cached_property
+    def q(self) -> Probability:
+        return Probability((1 - self.p) / (self.domain.size - 1))
+
+    @cached_property
+    def epsilon(self) -> float:
+        return log_above(max(self.p / self.q, self.q / self.p))
+
+    @cached_property
+    def shape(self) -> Index:
+        return Index(self.domain.size)
+
+    @property
+    def cells(self) -> int:
+        return self.domain.size
+
+    def supports(self, report: Report) -> Iterable[int]:
+        return (self.shape.check(report),)
+
+    def _law(self, code: int) -> dict[Report, Fraction]:
+        return {other: Fraction(self.p if other == code else self.q) for other in range(self.domain.size)}
+
+    def _perturb(self, code: int, source: Source) -> int:
+        if source.bernoulli(self.p):
+            return code
+        other = source.below(self.domain.size - 1)
+        return other + (other >= code)
+
+    def _perturb_many(self, codes: NDArray[np.int64], stream: Keystream) -> NDArray[Any]:
+        truth = stream.bernoulli(self.p, codes.size)
+        other = stream.below(self.domain.size - 1, codes.size)
+        return np.where(truth, codes, other + (other >= codes)).astype(self.shape.dtype)
+
+    def _count(self, data: NDArray[Any]) -> NDArray[np.int64]:
+        return np.bincount(data, minlength=self.cells)
+
+    def _support(self, cells: NDArray[np.int64]) -> NDArray[np.int64]:
+        return cells

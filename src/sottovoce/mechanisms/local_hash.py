@@ -1,0 +1,193 @@
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from sottovoce.domain import Domain, Label
+from sottovoce.errors import ParameterError
+from sottovoce.field import MAX_ORDER, Field, is_order
+from sottovoce.lazy import numpy as np
+from sottovoce.mechanisms.base import Mechanism
+from sottovoce.mechanisms.krr import KRR
+from sottovoce.privacy import Probability, check_epsilon
+from sottovoce.randomness import Keystream, Source
+from sottovoce.reports import Index, Report
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+
+@dataclass(frozen=True, init=False, repr=False)
+class LocalHash(Mechanism):
+    """Local hashing: a public hash of the value to a few buckets, then k-ary randomized response on the bucket.
+
+    The hash functions are inner products over a finite field. Write a value and a cohort as vectors of base-g digits;
+    the bucket is their inner product. Two different values then share a bucket in exactly one cohort in g, so that
+    q = 1/g is exact, and the collector decodes all values at once by a fast transform. A report is the number of the
+    device's random cohort times g, plus the bucket.
+
+    The binary kind has 2 buckets; the optimal kind has about e^epsilon + 1, which gives the least variance.
+
+    >>> m = LocalHash(1024, epsilon=1.0)
+    >>> m.buckets, m.cohorts, m.bits, m.q
+    (4, 1024, 12, 0.25)
+
+    T. Wang, J. Blocki, N. Li, S. Jha, Locally Differentially Private Protocols for Frequency Estimation, USENIX
+    Security 2017.
+    """
+
+    name: ClassVar[str] = "local_hash"
+    domain: Domain
+    buckets: int
+    p: Probability
+
+    def __init__(
+        self,
+        domain: int | Iterable[Label] | Domain,
+        epsilon: float | None = None,
+        kind: str | None = None,
+        *,
+        buckets: int | None = None,
+        p: float | Fraction | None = None,
+    ) -> None:
+        domain = Domain.of(domain)
+        if kind is not None and buckets is not None:
+            raise ParameterError("give either a kind or a number of buckets")
+        if buckets is None:
+            buckets = _buckets(domain.size, epsilon, kind or "optimal")
+        self._freeze(domain=domain, buckets=Field(buckets).order, p=KRR(buckets, epsilon, p=p).p)
+        if self.p < self.q:
+            raise ParameterError(f"p must be greater than 1/{buckets}, got {self.p}")
+
+    @cached_property
+    def q(self) -> Probability:
+        return Probability(1, self.buckets)
+
+    @property
+    def epsilon(self) -> float:
+        return self._bucket_response.epsilon
+
+    @cached_property
+    def digits(self) -> int:
+        """How many base-g digits a value, and so a cohort, has."""
+        return next(m for m in range(1, 33) if self.buckets**m >= self.domain.size)
+
+    @cached_property
+    def cohorts(self) -> int:
+        return int(self.buckets**self.digits)
+
+    @cached_property
+    def shape(self) -> Index:
+        return Index(self.cohorts * self.buckets)
+
+    @cached_property
+    def _field(self) -> Field:
+        return Field(self.buckets)
+
+    @cached_property
+    def _bucket_response(self) -> KRR:
+        return KRR(self.buckets, p=self.p)
+
+    def hash(self, cohort: Any, code: Any) -> Any:
+        """The bucket of a value in a cohort: an inner product over the field, of numbers or of columns."""
+        bucket = 0 * code
+        for _ in range(self.digits):
+            cohort, a = divmod(cohort, self.buckets)
+            code, b = divmod(code, self.buckets)
+            bucket = self._field.add(bucket, self._field.multiply(a, b))
+        return bucket
+
+    def supports(self, report: Report) -> Iterable[int]:
+        cohort, bucket = divmod(self.shape.check(report), self.buckets)
+        return tuple(code for code in range(self.domain.size) if self.hash(cohort, code) == bucket)
+
+    def _law(self, code: int) -> dict[Report, Fraction]:
+        return {
+            cohort * self.buckets + bucket: chance / self.cohorts
+            for cohort in range(self.cohorts)
+            for bucket, chance in self._bucket_response._law(self.hash(cohort, code)).items()
+            if isinstance(bucket, int)
+        }
+
+    def _perturb(self, code: int, source: Source) -> int:
+        cohort = source.below(self.cohorts)
+        return cohort * self.buckets + self._bucket_response._perturb(self.hash(cohort, code), source)
+
+    def _perturb_many(self, codes: NDArray[np.int64], stream: Keystream) -> NDArray[Any]:
+        cohorts = stream.below(self.cohorts, codes.size)
+        buckets = self._bucket_response._perturb_many(self.hash(cohorts, codes), stream)
+        reports: NDArray[Any] = cohorts * self.buckets + buckets
+        return reports.astype(self.shape.dtype)
+
+    # A cohort and its multiples hash alike but for the names of the buckets, so the tally keeps one cohort of each
+    # such line, the one whose leading digit is 1: with k digits behind the leading one there are g^k of them. Cell 0
+    # is the zero cohort, which sends every value to bucket 0.
+
+    @cached_property
+    def cells(self) -> int:
+        return self._block(self.digits)
+
+    def _block(self, k: int) -> int:
+        """The first cell of the cohorts that have k digits behind their leading one."""
+        return (1 + int(self.buckets**k - 1) // (self.buckets - 1)) * self.buckets
+
+    def _count(self, data: NDArray[Any]) -> NDArray[np.int64]:
+        g, multiply = self.buckets, self._field.multiply
+        cohort, bucket = divmod(data.astype(np.int64), g)
+        powers = np.array([g**k for k in range(self.digits)])
+        tail_digits = np.searchsorted(powers, cohort, side="right") - 1
+        lead, tail = divmod(cohort, powers[np.maximum(tail_digits, 0)])
+        inverse = self._field.inverse(lead)
+        folded = np.zeros_like(tail)
+        for power in powers[:-1]:
+            folded += power * multiply(inverse, tail // power % g)
+        starts = np.array([self._block(k) for k in range(self.digits)] + [0])  # The zero cohort has -1 digits.
+        bucket = np.where(lead > 0, multiply(inverse, bucket), bucket)
+        return np.bincount(starts[tail_digits] + folded * g + bucket, minlength=self.cells)
+
+    def _support(self, cells: NDArray[np.int64]) -> NDArray[np.int64]:
+        g, support = self.buckets, np.full(self.cohorts, cells[0])
+        for k in range(self.digits):
+            block = cells[self._block(k) : self._block(k + 1)].reshape(-1, g)
+            image = self._transform(block, k)
+            support += np.tile(image.T.ravel(), self.buckets ** (self.digits - k - 1))
+        return support[: self.domain.size]
+
+    def _transform(self, counts: NDArray[np.int64], digits: int) -> NDArray[np.int64]:
+        """From counts[cohort, bucket] to sums over the cohorts of counts[cohort, bucket + hash(cohort, value)].
+
+        One digit of the cohort is summed out at a time, and one of the value takes its place.
+        """
+        g, field = self.buckets, self._field
+        bucket, digit = np.arange(g), np.arange(g)[:, None]
+        for _ in range(digits):
+            pairs = counts.reshape(g, -1, g).transpose(1, 0, 2).reshape(-1, g * g)
+            image = np.empty((len(pairs), g, g), dtype=np.int64)
+            for value in range(g):
+                shifted = digit * g + field.add(bucket, field.multiply(digit, value))
+                image[:, value] = pairs[:, shifted.ravel()].reshape(-1, g, g).sum(axis=1)
+            counts = image.reshape(-1, g)  # The leading digit is now the last: after all of them, order is restored.
+        return counts
+
+
+def _buckets(size: int, epsilon: float | None, kind: str) -> int:
+    """The number of buckets with the least variance: the best of the field orders on either side of e^epsilon + 1."""
+    if kind == "binary":
+        return 2
+    if kind != "optimal":
+        raise ParameterError(f"kind must be optimal or binary, got {kind!r}")
+    if epsilon is None:
+        raise ParameterError("give epsilon, or both buckets and p")
+    ideal = min(math.exp(check_epsilon(epsilon)) + 1, size, MAX_ORDER)
+    above = next(g for g in range(math.ceil(ideal), 2 * MAX_ORDER) if is_order(g))
+    below = next((g for g in range(math.floor(ideal), 1, -1) if is_order(g)), above)
+    return min(above, below, key=lambda g: _noise(g, epsilon))
+
+
+def _noise(buckets: int, epsilon: float) -> Fraction:
+    p, q = KRR(buckets, epsilon).p, Fraction(1, buckets)
+    return q * (1 - q) / (p - q) ** 2

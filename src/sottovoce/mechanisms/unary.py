@@ -1,0 +1,136 @@
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from sottovoce.domain import Domain, Label
+from sottovoce.errors import ParameterError
+from sottovoce.lazy import numpy as np
+from sottovoce.mechanisms.base import Mechanism
+from sottovoce.privacy import (
+    Probability,
+    check_epsilon,
+    check_probability,
+    exp_below,
+    log_above,
+    round_down,
+    round_up,
+)
+from sottovoce.randomness import Keystream, Source
+from sottovoce.reports import Bits, Report
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+ROWS = 4096
+
+
+@dataclass(frozen=True, init=False, repr=False)
+class Unary(Mechanism):
+    """Unary encoding: one bit for each value, set with probability p for the true value and q for any other.
+
+    The symmetric kind flips every bit alike (q = 1 - p); the optimal kind sends the true bit by a fair coin (p = 1/2),
+    which gives the least variance for an epsilon. Reports are as long as the domain.
+
+    >>> m = Unary(14, p=0.75, q=0.25)
+    >>> m.epsilon, m.bits
+    (2.1972245773362196, 14)
+    >>> optimal = Unary(14, epsilon=m.epsilon)
+    >>> optimal.variance < m.variance
+    True
+
+    T. Wang, J. Blocki, N. Li, S. Jha, Locally Differentially Private Protocols for Frequency Estimation, USENIX
+    Security 2017.
+    """
+
+    name: ClassVar[str] = "unary"
+    domain: Domain
+    p: Probability
+    q: Probability
+
+    def __init__(
+        self,
+        domain: int | Iterable[Label] | Domain,
+        epsilon: float | None = None,
+        kind: str | None = None,
+        *,
+        p: float | Fraction | None = None,
+        q: float | Fraction | None = None,
+    ) -> None:
+        if epsilon is None:
+            if p is None or q is None or kind is not None:
+                raise ParameterError("give either epsilon (and a kind) or both p and q")
+            set_true, set_other = round_down(check_probability("p", p)), round_up(check_probability("q", q))
+        elif p is not None or q is not None:
+            raise ParameterError("give either epsilon (and a kind) or both p and q")
+        else:
+            set_true, set_other = _probabilities(check_epsilon(epsilon), kind or "optimal")
+        if not set_true > set_other:
+            raise ParameterError(f"p must be greater than q, got p = {set_true} and q = {set_other}")
+        self._freeze(domain=Domain.of(domain), p=set_true, q=set_other)
+
+    @cached_property
+    def epsilon(self) -> float:
+        return log_above(self.p * (1 - self.q) / ((1 - self.p) * self.q))
+
+    @cached_property
+    def shape(self) -> Bits:
+        return Bits(self.domain.size)
+
+    @property
+    def cells(self) -> int:
+        return self.domain.size
+
+    def supports(self, report: Report) -> Iterable[int]:
+        bits = int.from_bytes(self.shape.check(report), "little")
+        return tuple(code for code in range(self.domain.size) if bits >> code & 1)
+
+    def _law(self, code: int) -> dict[Report, Fraction]:
+        law = {0: Fraction(1)}
+        for other in range(self.domain.size):
+            chance = self.p if other == code else self.q
+            law = {
+                report | bit << other: probability * (chance if bit else 1 - chance)
+                for report, probability in law.items()
+                for bit in (0, 1)
+            }
+        return {report.to_bytes(self.shape.width, "little"): probability for report, probability in law.items()}
+
+    def _perturb(self, code: int, source: Source) -> bytes:
+        report = 0
+        for other in range(self.domain.size):
+            report |= source.bernoulli(self.p if other == code else self.q) << other
+        return report.to_bytes(self.shape.width, "little")
+
+    def _perturb_many(self, codes: NDArray[np.int64], stream: Keystream) -> NDArray[Any]:
+        count, width = codes.size, self.shape.width
+        words = stream.coins(self.q, (count * width + 7) // 8)
+        rows = words.astype("<u8", copy=False).view(np.uint8)[: count * width].reshape(count, width)
+        rows[:, -1] &= np.uint8(0xFF ^ self.shape.spare)
+        each, byte, place = np.arange(count), codes >> 3, (codes & 7).astype(np.uint8)
+        truth = stream.bernoulli(self.p, count).astype(np.uint8)
+        rows[each, byte] = rows[each, byte] & ~(np.uint8(1) << place) | truth << place
+        return rows
+
+    def _count(self, data: NDArray[Any]) -> NDArray[np.int64]:
+        total = np.zeros(8 * self.shape.width, dtype=np.int64)
+        for at in range(0, len(data), ROWS):
+            bits = np.unpackbits(data[at : at + ROWS], axis=1, bitorder="little")
+            total += bits.sum(axis=0, dtype=np.int64)
+        return total[: self.domain.size]
+
+    def _support(self, cells: NDArray[np.int64]) -> NDArray[np.int64]:
+        return cells
+
+
+def _probabilities(epsilon: float, kind: str) -> tuple[Probability, Probability]:
+    if kind == "symmetric":
+        odds = exp_below(epsilon / 2)
+        p = round_down(odds / (1 + odds))
+        return p, Probability(1 - p)
+    if kind == "optimal":
+        return Probability(1, 2), round_up(1 / (1 + exp_below(epsilon)))
+    raise ParameterError(f"kind must be optimal or symmetric, got {kind!r}")

@@ -1,0 +1,100 @@
+"""Exact probabilities and the privacy they cost.
+
+Every probability that a device compares with random bits is an integer multiple of 2^-53. Such a number is exact
+as a Python int, as a float64 and as a JavaScript number alike, so the law that is declared is the law that runs.
+Epsilon is computed from these numbers with rational bounds and rounded up: what is declared is never less than what
+is spent, and a mechanism asked for epsilon never spends more than that.
+"""
+
+from __future__ import annotations
+
+import math
+from decimal import Context, Decimal
+from fractions import Fraction
+from numbers import Rational, Real
+from typing import SupportsFloat
+
+from sottovoce.errors import ParameterError
+
+GRID = 2**53
+"""Probabilities are multiples of 1/GRID."""
+
+MAX_EPSILON = 36
+"""Beyond it, e^-epsilon is below the grid; in any case no privacy is left to speak of."""
+
+_CONTEXT = Context(prec=60)
+
+
+class Probability(Fraction):
+    """An exact probability: a `Fraction` that prints as the decimal number it stands for.
+
+    >>> p = Probability(3, 4)
+    >>> p, f"{p:.3f}", p == 0.75
+    (0.75, '0.750', True)
+    """
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return repr(float(self))
+
+    __str__ = __repr__
+
+    def __format__(self, specification: str) -> str:
+        return format(float(self), specification)
+
+
+def check_epsilon(epsilon: object) -> float:
+    """Epsilon as a float, or an error that says why it cannot be one."""
+    if isinstance(epsilon, bool) or not isinstance(epsilon, Real):
+        raise ParameterError(f"epsilon must be a number, got {epsilon!r}")
+    value = float(epsilon)
+    if math.isnan(value):
+        raise ParameterError("epsilon must be a number, got nan")
+    if value <= 0:
+        raise ParameterError(f"epsilon must be positive, got {value:g}")
+    if value > MAX_EPSILON:
+        raise ParameterError(f"epsilon must be at most {MAX_EPSILON} (beyond that nothing is hidden), got {value:g}")
+    return value
+
+
+def check_probability(name: str, value: object) -> Fraction:
+    """A number strictly between 0 and 1, as the exact fraction it is."""
+    if isinstance(value, bool) or not isinstance(value, Real) or not math.isfinite(value):
+        raise ParameterError(f"{name} must be a number between 0 and 1, got {value!r}")
+    exact = Fraction(value) if isinstance(value, Rational) else Fraction(float(value))
+    if not 0 < exact < 1:
+        raise ParameterError(f"{name} must lie strictly between 0 and 1, got {float(value):g}")
+    return exact
+
+
+def round_down(value: Fraction) -> Probability:
+    """The largest multiple of 2^-53 that is at most `value`, kept inside (0, 1)."""
+    return Probability(min(max(math.floor(value * GRID), 1), GRID - 1), GRID)
+
+
+def round_up(value: Fraction) -> Probability:
+    """The smallest multiple of 2^-53 that is at least `value`, kept inside (0, 1)."""
+    return Probability(min(max(math.ceil(value * GRID), 1), GRID - 1), GRID)
+
+
+def exp_below(x: SupportsFloat) -> Fraction:
+    """A rational just below e^x (by less than one part in 10^59).
+
+    >>> float(exp_below(1.0))
+    2.718281828459045
+    """
+    return Fraction(_CONTEXT.exp(Decimal(float(x))).next_minus(_CONTEXT))
+
+
+def log_above(ratio: Fraction) -> float:
+    """The natural logarithm of an exact ratio, rounded up to a float.
+
+    >>> log_above(Fraction(3))
+    1.0986122886681098
+    """
+    if ratio == 1:
+        return 0.0
+    bound = _CONTEXT.ln(Decimal(ratio.numerator)) - _CONTEXT.ln(Decimal(ratio.denominator)) + Decimal("1e-50")
+    nearest = float(bound)
+    return nearest if Decimal(nearest) >= bound else math.nextafter(nearest, math.inf)

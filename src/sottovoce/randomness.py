@@ -1,0 +1,143 @@
+"""The one module that owns randomness.
+
+A device draws 53 bits at a time from the operating system (`SYSTEM`); a column draws from a `Keystream`, AES-256 in
+counter mode under a fresh key from the operating system. Either way a coin of probability P / 2^53 is one comparison
+of 53 uniform bits with P, and a choice among k is exact by rejection. A seed exists for simulation only.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING
+
+from sottovoce.errors import ParameterError
+from sottovoce.lazy import load
+from sottovoce.lazy import numpy as np
+from sottovoce.privacy import GRID, Probability
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+BLOCK = 2**15
+"""Words handled at a time, so that the work stays in the processor's cache."""
+
+
+def threshold(p: Probability) -> int:
+    """The integer P of p = P / 2^53, strictly between 0 and 2^53: a coin that always falls alike hides nothing."""
+    scale, rest = divmod(GRID, p.denominator)
+    if rest or not 0 < p.numerator < p.denominator:
+        raise ParameterError(f"p must be a multiple of 2^-53 strictly between 0 and 1, got {p}")
+    return p.numerator * scale
+
+
+class Source(ABC):
+    """Random bits for one answer. A subclass says where the 53 bits come from."""
+
+    @abstractmethod
+    def draw(self) -> int:
+        """An integer, uniform over 0 .. 2^53 - 1."""
+
+    def bernoulli(self, p: Probability) -> bool:
+        return self.draw() < threshold(p)
+
+    def below(self, k: int) -> int:
+        """An integer, uniform over 0 .. k - 1. The incomplete last run of multiples of k is drawn again."""
+        if k == 1:
+            return 0
+        limit = GRID - GRID % k
+        while (bits := self.draw()) >= limit:
+            pass
+        return bits % k
+
+
+class System(Source):
+    """The operating system's generator. Nothing is buffered, so a forked process never repeats a draw."""
+
+    def draw(self) -> int:
+        return int.from_bytes(os.urandom(7), "little") >> 3
+
+
+class Replay(Source):
+    """Draws that were written down: for test vectors, never for answers."""
+
+    def __init__(self, draws: Iterable[int]) -> None:
+        self._draws = iter(draws)
+
+    def draw(self) -> int:
+        return next(self._draws)
+
+
+SYSTEM = System()
+
+
+class Keystream:
+    """Random words by the million. Keyed by the operating system, or by a seed for simulation only."""
+
+    def __init__(self, seed: int | None = None) -> None:
+        ciphers = load("cryptography.hazmat.primitives.ciphers")
+        self.simulated = seed is not None
+        key = os.urandom(32) if seed is None else _simulation_key(seed)
+        cipher = ciphers.Cipher(ciphers.algorithms.AES(key), ciphers.modes.CTR(bytes(16)))
+        self._encrypt = cipher.encryptor().update
+
+    @classmethod
+    def of(cls, seed: int | Keystream | None) -> Keystream:
+        """A keystream as it is, so that a column can be handled in parts; otherwise a new one."""
+        return seed if isinstance(seed, Keystream) else cls(seed)
+
+    def words(self, count: int) -> NDArray[np.uint64]:
+        """Uniform 64-bit words."""
+        return np.frombuffer(self._encrypt(bytes(8 * count)), dtype="<u8")
+
+    def draws(self, count: int) -> NDArray[np.uint64]:
+        """Integers, uniform over 0 .. 2^53 - 1."""
+        return self.words(count) >> np.uint64(11)
+
+    def bernoulli(self, p: Probability, count: int) -> NDArray[np.bool_]:
+        return self.draws(count) < np.uint64(threshold(p))
+
+    def below(self, k: int, count: int) -> NDArray[np.int64]:
+        """Integers, uniform over 0 .. k - 1, by the same rejection as `Source.below`."""
+        bits = self.draws(count)
+        limit = np.uint64(GRID - GRID % k)
+        while (again := np.flatnonzero(bits >= limit)).size:
+            bits[again] = self.draws(again.size)
+        return (bits % np.uint64(k)).astype(np.int64)
+
+    def coins(self, p: Probability, count: int) -> NDArray[np.uint64]:
+        """Words of 64 independent coins each, every bit set with probability exactly p."""
+        coins = np.zeros(count, dtype=np.uint64)
+        for at in range(0, count, BLOCK):
+            _toss(coins[at : at + BLOCK], threshold(p), self.words)
+        return coins
+
+
+def _toss(coins: NDArray[np.uint64], bound: int, words: Callable[[int], NDArray[np.uint64]]) -> None:
+    """Compare 64 numbers of 53 bits with `bound` at once, one bit of each at a time from the top.
+
+    A lane is open while its number agrees with the bound so far. At a 1 of the bound, a lane that draws 0 is below it
+    for good; at a 0, a lane that draws 1 is above it. Half the open lanes close at each step, so that about eight bits
+    are drawn instead of 53; words with no open lane are left out once they are the majority.
+    """
+    where, open_lanes = np.arange(coins.size), np.full(coins.size, ~np.uint64(0))
+    for shift in range(52, -1, -1):
+        if not bound & ((2 << shift) - 1):
+            break  # What is left of the bound is zero: an open lane can no longer fall below it.
+        drawn = words(where.size)
+        if bound >> shift & 1:
+            coins[where] |= open_lanes & ~drawn
+            open_lanes = open_lanes & drawn
+        else:
+            open_lanes = open_lanes & ~drawn
+        busy = open_lanes != 0
+        if 2 * np.count_nonzero(busy) < where.size:
+            where, open_lanes = where[busy], open_lanes[busy]
+
+
+def _simulation_key(seed: int) -> bytes:
+    if isinstance(seed, bool) or not hasattr(seed, "__index__") or seed.__index__() < 0:
+        raise ParameterError(f"seed must be a whole number, zero or more, got {seed!r}")
+    return hashlib.sha256(b"sottovoce simulation, not private: %d" % seed.__index__()).digest()

@@ -1,0 +1,72 @@
+"""Tables and charts of labelled numbers, for terminals, notebooks and files. No statistics here."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from html import escape
+from typing import TYPE_CHECKING, Any
+
+from sottovoce.lazy import load
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+MISSING = "(missing)"
+ROW_HEIGHT = 0.28
+INK, ACCENT, TRUTH = "#334155", "#0f766e", "#b45309"
+
+
+def label_text(label: object) -> str:
+    """How a label is shown; the category of missing answers has no label of its own."""
+    return MISSING if label is None else str(label)
+
+
+def text_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """Columns aligned by spaces: the first to the left, numbers to the right."""
+    widths = [max(len(row[i]) for row in (header, *rows)) for i in range(len(header))]
+    lines = [
+        "  ".join([row[0].ljust(widths[0]), *(cell.rjust(w) for cell, w in zip(row[1:], widths[1:], strict=True))])
+        for row in (header, *rows)
+    ]
+    return "\n".join(line.rstrip() for line in lines)
+
+
+def html_table(header: Sequence[str], rows: Sequence[Sequence[str]], caption: str) -> str:
+    head = "".join(f"<th>{escape(cell)}</th>" for cell in header)
+    body = "".join("<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>" for row in rows)
+    return f"<table><caption>{escape(caption)}</caption><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+
+
+def interval_plot(
+    labels: Sequence[str],
+    values: Any,
+    low: Any,
+    high: Any,
+    *,
+    xlabel: str,
+    title: str,
+    truth: Any = None,
+    ax: Axes | None = None,
+) -> Axes:
+    """A dot and its interval for each label, top to bottom; the truth, where it is known, as a tick."""
+    if ax is None:
+        figure = load("matplotlib.figure").Figure(figsize=(7, 1.2 + ROW_HEIGHT * len(labels)), layout="constrained")
+        load("matplotlib.backends.backend_agg").FigureCanvasAgg(figure)
+        ax = figure.add_subplot()
+    places = range(len(labels))
+    ax.axvline(0, color="#94a3b8", linewidth=0.8)
+    ax.hlines(places, low, high, color=ACCENT, linewidth=2.5, alpha=0.55, label="interval")
+    ax.plot(values, places, "o", color=ACCENT, markersize=5, label="estimate")
+    if truth is not None:
+        ax.plot(truth, places, "|", color=TRUTH, markersize=13, markeredgewidth=2, label="truth")
+    ax.legend(loc="best", frameon=False, fontsize="small")
+    ax.set_yticks(places, labels)
+    ax.set_ylim(len(labels) - 0.4, -0.6)
+    ax.set_xlabel(xlabel)
+    ax.set_title(title, loc="left", color=INK, fontsize="medium")
+    ax.grid(axis="x", color="#e2e8f0", linewidth=0.8)
+    ax.set_axisbelow(True)
+    for side in ("top", "right", "left"):
+        ax.spines[side].set_visible(False)
+    ax.tick_params(axis="y", length=0)
+    return ax

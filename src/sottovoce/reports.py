@@ -1,0 +1,147 @@
+"""Reports: what leaves a device. Their shapes, and a column of them.
+
+A mechanism's reports have one of a few shapes. A shape checks untrusted reports before anything is counted, and
+fixes how many bits one takes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Protocol
+
+from sottovoce.errors import ReportError
+from sottovoce.lazy import numpy as np
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+Report = int | bytes
+
+
+class Shape(Protocol):
+    """How reports look: one of them, a column of them, and their size."""
+
+    @property
+    def bits(self) -> int: ...
+
+    def check(self, report: object) -> Report: ...
+
+    def check_many(self, data: Any) -> NDArray[Any]: ...
+
+
+@dataclass(frozen=True)
+class Index:
+    """A report that is one of `outcomes` integers.
+
+    >>> Index(5).bits, Index(5).check(4)
+    (3, 4)
+    """
+
+    outcomes: int
+
+    @cached_property
+    def bits(self) -> int:
+        return (self.outcomes - 1).bit_length()
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        return np.min_scalar_type(self.outcomes - 1)
+
+    def check(self, report: object) -> int:
+        if isinstance(report, bool) or not hasattr(report, "__index__"):
+            raise ReportError(f"a report must be a whole number, got {report!r:.40}")
+        value = int(report.__index__())
+        if not 0 <= value < self.outcomes:
+            raise ReportError(f"a report must be from 0 to {self.outcomes - 1}, got {value}")
+        return value
+
+    def check_many(self, data: Any) -> NDArray[Any]:
+        column = np.asarray(data)
+        if column.ndim != 1 or (column.size and column.dtype.kind not in "iu"):
+            raise ReportError(f"reports must be a column of whole numbers, got {_describe(column)}")
+        if column.size:
+            low, high = int(column.min()), int(column.max())
+            self.check(low)
+            self.check(high)
+        return column.astype(self.dtype, copy=False)
+
+
+@dataclass(frozen=True)
+class Bits:
+    """A report of `length` bits, packed into bytes: value v is bit v mod 8 (the lowest is 0) of byte v div 8.
+
+    >>> Bits(12).check(bytes([0b00000101, 0b1000])).hex()
+    '0508'
+    """
+
+    length: int
+
+    @property
+    def bits(self) -> int:
+        return self.length
+
+    @property
+    def width(self) -> int:
+        """Bytes in a report."""
+        return (self.length + 7) // 8
+
+    @property
+    def spare(self) -> int:
+        """The bits of the last byte that stand for no value, and must be zero."""
+        return 0xFF << ((self.length - 1) % 8 + 1) & 0xFF
+
+    def check(self, report: object) -> bytes:
+        if not isinstance(report, bytes | bytearray | memoryview):
+            raise ReportError(f"a report must be {self.width} bytes, got {report!r:.40}")
+        packed = bytes(report)
+        if len(packed) != self.width:
+            raise ReportError(f"a report must be {self.width} bytes, got {len(packed)}")
+        if packed[-1] & self.spare:
+            raise ReportError(f"a report must be zero beyond its {self.length} bits, got {packed.hex()}")
+        return packed
+
+    def check_many(self, data: Any) -> NDArray[Any]:
+        if isinstance(data, list | tuple):
+            joined = b"".join(self.check(report) for report in data)
+            return np.frombuffer(joined, dtype=np.uint8).reshape(-1, self.width)
+        rows = np.asarray(data)
+        if rows.ndim != 2 or rows.dtype != np.uint8 or rows.shape[1] != self.width:
+            raise ReportError(f"reports must be rows of {self.width} bytes, got {_describe(rows)}")
+        if self.spare and (rows[:, -1] & np.uint8(self.spare)).any():
+            raise ReportError(f"reports must be zero beyond their {self.length} bits")
+        return rows
+
+
+def _describe(array: NDArray[Any]) -> str:
+    return f"{array.dtype} of shape {array.shape}"
+
+
+@dataclass(frozen=True, eq=False)
+class Reports:
+    """A column of reports and the mechanism that made it. Seeded reports say so: they protect nobody."""
+
+    mechanism: Any
+    data: NDArray[Any]
+    simulated: bool
+
+    def __len__(self) -> int:
+        return len(self.data)
+
+    def __iter__(self) -> Iterator[Report]:
+        return (row.tobytes() if row.ndim else row.item() for row in self.data)
+
+    def __getitem__(self, key: int | slice) -> Report | Reports:
+        if isinstance(key, slice):
+            return Reports(self.mechanism, self.data[key], self.simulated)
+        row = self.data[key]
+        return row.tobytes() if row.ndim else int(row)
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
+        converted = np.asarray(self.data, dtype=dtype)
+        return converted.copy() if copy else converted
+
+    def __repr__(self) -> str:
+        warning = " SIMULATED with a seed: not private" if self.simulated else ""
+        return f"<{len(self)} reports of {self.mechanism!r}{warning}>"

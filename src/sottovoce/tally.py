@@ -1,0 +1,131 @@
+"""Counting reports: integers whose number does not grow with the reports.
+
+Tallies form a commutative monoid. Any split of the work (files, threads, servers, months) gives bit-identical sums,
+and an estimate costs the same after a billion reports as after ten.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any, Protocol
+
+from sottovoce.errors import ParameterError, ReportError
+from sottovoce.estimate import Estimate
+from sottovoce.lazy import numpy as np
+from sottovoce.reports import Report, Reports, Shape
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from sottovoce.domain import Domain
+    from sottovoce.privacy import Probability
+
+
+class Countable(Protocol):
+    """What a tally asks of a mechanism."""
+
+    @property
+    def domain(self) -> Domain: ...
+    @property
+    def p(self) -> Probability: ...
+    @property
+    def q(self) -> Probability: ...
+    @property
+    def epsilon(self) -> float: ...
+    @property
+    def shape(self) -> Shape: ...
+    @property
+    def cells(self) -> int: ...
+    def to_dict(self) -> dict[str, Any]: ...
+    def _count(self, data: NDArray[Any]) -> NDArray[np.int64]: ...
+    def _support(self, cells: NDArray[np.int64]) -> NDArray[np.int64]: ...
+
+
+class Tally:
+    """The counts of a mechanism's reports. It starts empty; `add` and `merge` are the only changes.
+
+    >>> from sottovoce import KRR
+    >>> t = KRR(["a", "b", "c"], epsilon=1.0).tally()
+    >>> t.add(2).add_many([0, 1, 2]).n
+    4
+    """
+
+    def __init__(self, mechanism: Countable) -> None:
+        self.mechanism = mechanism
+        self.n = 0
+        self.cells: NDArray[np.int64] = np.zeros(mechanism.cells, dtype=np.int64)
+        self.simulated = False
+
+    def add(self, report: Report) -> Tally:
+        """Count one report."""
+        return self.add_many([self.mechanism.shape.check(report)])
+
+    def add_many(self, reports: Reports | Iterable[Report] | NDArray[Any]) -> Tally:
+        """Count a column of reports. All of them are checked before any is counted."""
+        data: Any = reports
+        simulated = False
+        if isinstance(reports, Reports):
+            if reports.mechanism != self.mechanism:
+                raise ReportError(f"reports of {reports.mechanism!r} cannot be counted for {self.mechanism!r}")
+            data, simulated = reports.data, reports.simulated
+        elif not hasattr(reports, "__array__"):
+            data = list(reports)
+        data = self.mechanism.shape.check_many(data)
+        self.cells += self.mechanism._count(data)
+        self.n += len(data)
+        self.simulated |= simulated
+        return self
+
+    def merge(self, other: Tally) -> Tally:
+        """Add another tally of the same mechanism to this one."""
+        if other.mechanism != self.mechanism:
+            raise ReportError(f"a tally of {other.mechanism!r} cannot be merged into one of {self.mechanism!r}")
+        self.cells += other.cells
+        self.n += other.n
+        self.simulated |= other.simulated
+        return self
+
+    def estimate(self) -> Estimate:
+        """Unbiased frequencies of all values, with their errors."""
+        if not self.n:
+            raise ParameterError("an estimate needs at least one report, got none")
+        m = self.mechanism
+        return Estimate(m.domain, self.n, m._support(self.cells), m.p, m.q, m.epsilon, self.simulated)
+
+    def to_dict(self) -> dict[str, Any]:
+        """A form for JSON that `Tally.from_dict` reads back."""
+        return {
+            "mechanism": self.mechanism.to_dict(),
+            "n": self.n,
+            "cells": self.cells.tolist(),
+            "simulated": self.simulated,
+        }
+
+    @classmethod
+    def from_dict(cls, data: dict[str, Any], mechanism: Countable) -> Tally:
+        """A tally that was written down for just this mechanism."""
+        if not isinstance(data, dict) or set(data) != {"mechanism", "n", "cells", "simulated"}:
+            raise ReportError(f"a tally must have the fields mechanism, n, cells and simulated, got {data!r:.80}")
+        if data["mechanism"] != mechanism.to_dict():
+            raise ReportError(f"the tally is not one of {mechanism!r}")
+        n, cells = data["n"], data["cells"]
+        if not isinstance(n, int) or not isinstance(cells, list) or len(cells) != mechanism.cells:
+            raise ReportError(f"a tally of this mechanism must have a whole n and {mechanism.cells} cells")
+        if not all(isinstance(cell, int) and 0 <= cell <= n for cell in cells):
+            raise ReportError(f"every cell of a tally must be a whole number from 0 to n = {n}")
+        tally = cls(mechanism)
+        tally.n, tally.simulated = n, bool(data["simulated"])
+        tally.cells += np.array(cells, dtype=np.int64)
+        return tally
+
+    def __eq__(self, other: object) -> bool:
+        return (
+            isinstance(other, Tally)
+            and (self.mechanism, self.n, self.simulated) == (other.mechanism, other.n, other.simulated)
+            and bool((self.cells == other.cells).all())
+        )
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        return f"<Tally of {self.n} reports of {self.mechanism!r}>"
