@@ -93,27 +93,27 @@ class Domain:
         whole = value.__index__() if hasattr(value, "__index__") else -1
         return whole if 0 <= whole < len(self.values) else None
 
-    def encode_many(self, values: Any) -> NDArray[np.int64]:
+    def encode_many(self, values: Any, first_row: int = 1) -> NDArray[np.int64]:
         """The codes of a column: a list, a NumPy array, a pandas or Polars series, an Arrow array."""
         dtype = getattr(values, "dtype", None)
         if isinstance(self.values, range) and isinstance(dtype, np.dtype) and dtype.kind in "iu":
             column = np.asarray(values)
             outside = np.flatnonzero((column < 0) | (column >= len(self.values)))
-            if outside.size:
-                self._encode_row(int(outside[0]), column[outside[0]].item())
-            return column.astype(np.int64)
+            if not outside.size:
+                return column.astype(np.int64)
         rows = _to_list(values)
-        codes: dict[object, int] = {}
-        for row, value in enumerate(rows):
-            if not isinstance(value, Hashable) or value not in codes:
-                codes[value] = self._encode_row(row, value)
-        return np.fromiter(map(codes.__getitem__, rows), dtype=np.int64, count=len(rows))
-
-    def _encode_row(self, row: int, value: object) -> int:
         try:
-            return self.encode(value)
-        except DomainError as error:
-            raise DomainError(f"row {row + 1}: {error}") from None
+            distinct = dict.fromkeys(rows)
+        except TypeError:
+            odd = next(value for value in rows if not isinstance(value, Hashable))
+            raise DomainError(f"an answer must be text, a number or a truth value, got {odd!r:.40}") from None
+        codes = {}
+        for value in distinct:
+            try:
+                codes[value] = self.encode(value)
+            except DomainError as error:
+                raise DomainError(f"row {first_row + rows.index(value)}: {error}") from None
+        return np.fromiter(map(codes.__getitem__, rows), dtype=np.int64, count=len(rows))
 
     def to_dict(self) -> dict[str, Any]:
         """The form that travels in JSON: a size or a list of values, and the policy."""

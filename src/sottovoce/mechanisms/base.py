@@ -102,10 +102,13 @@ class Mechanism(ABC):
 
     # What a simulation or a data scientist does.
 
-    def randomize_many(self, values: Any, seed: int | Keystream | None = None) -> Reports:
-        """A column of reports, one for each answer. A seed is for simulation only, and the reports say so."""
+    def randomize_many(self, values: Any, seed: int | Keystream | None = None, first_row: int = 1) -> Reports:
+        """A column of reports, one for each answer. A seed is for simulation only, and the reports say so.
+
+        An error names its row, counted from `first_row`: a long column may come in parts.
+        """
         stream = Keystream.of(seed)
-        data = self._perturb_many(self.domain.encode_many(values), stream)
+        data = self._perturb_many(self.domain.encode_many(values, first_row), stream)
         return Reports(self, data, stream.simulated)
 
     @abstractmethod

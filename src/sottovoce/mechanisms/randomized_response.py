@@ -10,6 +10,9 @@ from sottovoce.errors import ParameterError
 from sottovoce.mechanisms.krr import KRR
 from sottovoce.privacy import check_probability
 
+Binary = Iterable[Label] | Domain
+TRUTH_VALUES = (False, True)
+
 
 @dataclass(frozen=True, init=False, repr=False)
 class RandomizedResponse(KRR):
@@ -30,7 +33,7 @@ class RandomizedResponse(KRR):
         epsilon: float | None = None,
         *,
         p: float | Fraction | None = None,
-        domain: int | Iterable[Label] | Domain = (False, True),
+        domain: Binary = TRUTH_VALUES,
     ) -> None:
         domain = Domain.of(domain)
         if domain.size != 2:
@@ -38,27 +41,27 @@ class RandomizedResponse(KRR):
         super().__init__(domain, epsilon, p=p)
 
     @classmethod
-    def from_truth(cls, truth: float | Fraction) -> RandomizedResponse:
+    def from_truth(cls, truth: float | Fraction, domain: Binary = TRUTH_VALUES) -> RandomizedResponse:
         """Answer truthfully with this probability, and with the opposite otherwise."""
-        return cls(p=truth)
+        return cls(p=truth, domain=domain)
 
     @classmethod
-    def from_gamma(cls, gamma: float | Fraction) -> RandomizedResponse:
+    def from_gamma(cls, gamma: float | Fraction, domain: Binary = TRUTH_VALUES) -> RandomizedResponse:
         """Answer truthfully with probability 1/2 + gamma, for gamma in (0, 1/2)."""
         half = Fraction(1, 2)
         if check_probability("gamma", gamma) >= half:
             raise ParameterError(f"gamma must lie strictly between 0 and 1/2, got {gamma}")
-        return cls(p=half + Fraction(gamma))
+        return cls(p=half + Fraction(gamma), domain=domain)
 
     @classmethod
-    def from_coins(cls) -> RandomizedResponse:
+    def from_coins(cls, domain: Binary = TRUTH_VALUES) -> RandomizedResponse:
         """Toss a coin: heads, answer truthfully; tails, answer what a second coin says."""
-        return cls(p=Fraction(3, 4))
+        return cls(p=Fraction(3, 4), domain=domain)
 
     @classmethod
-    def warner(cls, p: float | Fraction) -> RandomizedResponse:
+    def warner(cls, p: float | Fraction, domain: Binary = TRUTH_VALUES) -> RandomizedResponse:
         """Spin a spinner that points to the statement with probability p and to its negation otherwise.
 
         Who answers "true" to the negation says the opposite of the truth, so the reports are those of `from_truth`.
         """
-        return cls(p=p)
+        return cls(p=p, domain=domain)

@@ -1,0 +1,92 @@
+"""The documentation is tested: `pytest docs README.md` runs every example in it.
+
+A ```python block is a doctest. In a ```console block each `$ ` line is run by bash, and what it prints must be what
+follows it. `...` stands for any text. A document has its own names and its own empty directory.
+"""
+
+from __future__ import annotations
+
+import doctest
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import ExitStack, chdir
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from sybil import Example, Sybil
+from sybil.parsers.markdown import CodeBlockParser, PythonCodeBlockParser
+
+FLAGS = doctest.ELLIPSIS
+TIMEOUT = 60
+PLAIN = {"COLUMNS": "100", "TERM": "dumb", "NO_COLOR": "1"}
+CLEANUP = "__cleanup__"
+
+
+def _sessions(block: str) -> Iterator[tuple[str, str]]:
+    """The commands of a console block, each with the output that follows it. A final backslash continues a command."""
+    lines = block.splitlines()
+    while lines:
+        command = lines.pop(0)
+        if not command.startswith("$ "):
+            raise ValueError(f"a console block must begin with a line '$ command', got {command!r}")
+        while command.endswith("\\") and lines:
+            command += "\n" + lines.pop(0)
+        output = []
+        while lines and not lines[0].startswith("$ "):
+            output.append(lines.pop(0))
+        yield command.removeprefix("$ "), _text(output)
+
+
+def _text(lines: list[str]) -> str:
+    """Lines without the spaces at their ends, nor the empty lines that part one command from the next."""
+    return "".join(f"{line.rstrip()}\n" for line in lines).rstrip("\n") + "\n" if any(map(str.strip, lines)) else ""
+
+
+def _run(command: str) -> str:
+    path = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", os.defpath)])
+    done = subprocess.run(  # noqa: S603 (the commands are those of our own pages)
+        ["bash", "-c", command],  # noqa: S607
+        env=os.environ | PLAIN | {"PATH": path},
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        encoding="utf-8",
+        timeout=TIMEOUT,
+        check=False,
+    )
+    return _text(done.stdout.splitlines())
+
+
+def evaluate_console(example: Example) -> str | None:
+    """Run a console block; None if all went as shown, otherwise the first difference."""
+    checker = doctest.OutputChecker()
+    for command, expected in _sessions(example.parsed):
+        got = _run(command)
+        if not checker.check_output(expected, got, FLAGS):
+            shown = doctest.Example(command, expected)
+            return f"$ {command}\n{checker.output_difference(shown, got, FLAGS)}"
+    return None
+
+
+def set_up(namespace: dict[str, Any]) -> None:
+    with ExitStack() as stack:
+        stack.enter_context(chdir(stack.enter_context(TemporaryDirectory())))
+        namespace[CLEANUP] = stack.pop_all()
+
+
+def tear_down(namespace: dict[str, Any]) -> None:
+    namespace.pop(CLEANUP).close()
+
+
+pytest_collect_file = Sybil(
+    parsers=[
+        PythonCodeBlockParser(doctest_optionflags=FLAGS),
+        CodeBlockParser(language="console", evaluator=evaluate_console),
+    ],
+    patterns=["README.md", "docs/*.md", "docs/*/*.md"],
+    setup=set_up,
+    teardown=tear_down,
+).pytest()

@@ -1,0 +1,189 @@
+"""The contract of a mechanism, as checks that take one and raise AssertionError.
+
+What can be proved is proved, in Fractions, over every report and every draw of a small instance. What cannot is
+tested statistically, with seeds; each such check states its false-alarm rate. `broken.py` holds a twin that fails for
+each of them.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections import defaultdict
+from collections.abc import Callable, Iterator
+from fractions import Fraction
+
+import numpy as np
+from scipy.stats import chi2
+
+import sottovoce as sv
+from sottovoce.mechanisms.base import Mechanism
+from sottovoce.privacy import Probability, log_above
+from sottovoce.randomness import Source, threshold
+from sottovoce.reports import Report
+
+
+class Branching(Source):
+    """Follows a script of outcomes, takes the first outcome beyond it, and records every probability on the way."""
+
+    def __init__(self, script: list[int]) -> None:
+        self.script = script
+        self.taken: list[tuple[int, int]] = []
+        self.weight = Fraction(1)
+
+    def draw(self) -> int:
+        raise AssertionError("a mechanism must draw by bernoulli and below only")
+
+    def bernoulli(self, p: Probability) -> bool:
+        threshold(p)
+        return not self._branch([Fraction(p), 1 - Fraction(p)])
+
+    def below(self, k: int) -> int:
+        return self._branch([Fraction(1, k)] * k)
+
+    def _branch(self, chances: list[Fraction]) -> int:
+        at = len(self.taken)
+        outcome = self.script[at] if at < len(self.script) else 0
+        self.taken.append((outcome, len(chances)))
+        self.weight *= chances[outcome]
+        return outcome
+
+
+def every_draw(perturb: Callable[[Source], Report]) -> Iterator[tuple[Report, Fraction]]:
+    """Run a randomizer on every sequence of outcomes of its draws, each with its exact probability."""
+    script: list[int] = []
+    while True:
+        source = Branching(script)
+        yield perturb(source), source.weight
+        path = source.taken
+        while path and path[-1][0] + 1 == path[-1][1]:
+            path.pop()
+        if not path:
+            return
+        script = [outcome for outcome, _ in path[:-1]] + [path[-1][0] + 1]
+
+
+def check_law_is_a_distribution(m: Mechanism) -> None:
+    for law in m.channel().values():
+        assert all(probability > 0 for probability in law.values())
+        assert sum(law.values()) == 1
+
+
+def check_epsilon_is_the_worst_ratio(m: Mechanism) -> None:
+    laws = list(m.channel().values())
+    reports = {report for law in laws for report in law}
+    assert all(report in law for report in reports for law in laws), "epsilon is infinite"
+    worst = max(max(law[r] for law in laws) / min(law[r] for law in laws) for r in reports)
+    assert m.epsilon == log_above(worst)
+
+
+def check_supports_have_p_and_q(m: Mechanism) -> None:
+    supported = {report: set(m.supports(report)) for law in m.channel().values() for report in law}
+    for code, law in enumerate(m.channel().values()):
+        for other in range(m.domain.size):
+            probability = sum(chance for report, chance in law.items() if other in supported[report])
+            assert probability == (m.p if other == code else m.q)
+
+
+def check_every_draw_gives_the_channel(m: Mechanism) -> None:
+    for label, law in m.channel().items():
+        found: dict[Report, Fraction] = defaultdict(Fraction)
+        for report, weight in every_draw(lambda source: m._perturb(m.domain.encode(label), source)):  # noqa: B023
+            found[report] += weight
+        assert found == law
+
+
+def check_bits_count_the_reports(m: Mechanism) -> None:
+    reports = {report for law in m.channel().values() for report in law}
+    assert 2 ** (m.bits - 1) < len(reports) <= 2**m.bits
+    assert all(m.shape.check(report) == report for report in reports)
+
+
+def check_tally_counts_the_support(m: Mechanism) -> None:
+    for report in {report for law in m.channel().values() for report in law}:
+        support = m.tally().add(report).estimate().support
+        assert set(np.flatnonzero(support)) == set(m.supports(report))
+        assert support.max(initial=0) <= 1
+
+
+def check_columns_have_the_same_law(m: Mechanism) -> None:
+    """Chi-square of `randomize_many` against the channel, which `randomize` has exactly. False alarms: 1e-6."""
+    n = 40_000
+    laws = m.channel()
+    for seed, (label, law) in enumerate(laws.items()):
+        observed = np.array([0] * len(law))
+        place = {report: at for at, report in enumerate(law)}
+        for report in m.randomize_many([label] * n, seed=seed):
+            assert report in place, "a report that randomize cannot give"
+            observed[place[report]] += 1
+        assert _chi_square_tail(observed, n * np.array([float(chance) for chance in law.values()])) > 1e-6 / len(laws)
+
+
+def _chi_square_tail(observed: np.ndarray, expected: np.ndarray) -> float:
+    """The p-value; outcomes are pooled, rarest first, until each pool expects at least 10."""
+    order = np.argsort(expected)
+    pools = np.minimum(np.floor(np.cumsum(expected[order]) / 10), np.floor(expected.sum() / 10) - 1).astype(int)
+    _, pools = np.unique(pools, return_inverse=True)
+    seen, due = np.bincount(pools, observed[order]), np.bincount(pools, expected[order])
+    return float(chi2.sf(((seen - due) ** 2 / due).sum(), len(due) - 1))
+
+
+def check_merges_are_exact(m: Mechanism) -> None:
+    values = [m.domain.labels[i % m.domain.size] for i in range(999)]
+    reports = m.randomize_many(values, seed=5)
+    a, b, c = ([part[i] for i in range(len(part))] for part in (reports[:200], reports[200:201], reports[201:]))
+    whole = m.tally().add_many(np.asarray(reports))
+
+    def tally(part: list[Report]) -> sv.Tally:
+        return m.tally().add_many(part)
+
+    assert tally(a).merge(tally(b)).merge(tally(c)) == whole
+    assert tally(a).merge(tally(b).merge(tally(c))) == whole
+    assert tally(c).merge(tally(a)).merge(tally(b)) == whole
+    assert m.tally().merge(whole).merge(m.tally()) == whole
+
+
+def check_errors_are_as_declared(m: Mechanism) -> None:
+    """Over 20,000 runs the mean error is zero and the mean squared error the closed form's, within 5%.
+
+    The mean squared error of a run varies by a factor of at most sqrt(2), so its mean over the runs is known to 1%,
+    and 5% is five standard deviations: false alarms below 1e-6. So is a mean error of five standard errors.
+    """
+    runs, n, D = 20_000, 50, m.domain.size
+    codes = np.minimum(np.arange(n) % (2 * D), D - 1)
+    truth = np.bincount(codes, minlength=D) / n
+    values = [m.domain.labels[code] for code in codes] * runs
+    data = m.randomize_many(values, seed=11).data
+    estimates = np.array([m.tally().add_many(data[at : at + n]).estimate().frequency for at in range(0, n * runs, n)])
+    errors = estimates - truth
+    standard = errors.std(axis=0) / math.sqrt(runs)
+    assert (abs(errors.mean(axis=0)) < 5 * standard).all(), "biased"
+    assert abs((errors**2).mean() / (m.variance / n) - 1) < 0.05, "another variance than declared"
+
+
+def check_round_trip(m: Mechanism) -> None:
+    again = sv.mechanism(json.loads(json.dumps(m.to_dict())))
+    assert again == m
+    assert hash(again) == hash(m)
+    assert (again.epsilon, again.p, again.q, again.bits) == (m.epsilon, m.p, m.q, m.bits)
+
+
+def check_never_spends_more_than_asked(build: Callable[[float], Mechanism]) -> None:
+    """And never much less: within 1e-9, or for a large epsilon within what the grid of 2^-53 can express."""
+    for asked in (0.001, 0.1, 0.25, 0.5, 1 / 3, math.log(3), 1.0, 2.0, 3.7, 4.0, 8.0, 10.0, 15.0, 20.0, 30.0, 36.0):
+        spent = build(asked).epsilon
+        assert asked - max(1e-9, math.exp(asked) * 2**-52) <= spent <= asked
+
+
+CHECKS: list[Callable[[Mechanism], None]] = [
+    check_law_is_a_distribution,
+    check_epsilon_is_the_worst_ratio,
+    check_supports_have_p_and_q,
+    check_every_draw_gives_the_channel,
+    check_bits_count_the_reports,
+    check_tally_counts_the_support,
+    check_columns_have_the_same_law,
+    check_merges_are_exact,
+    check_errors_are_as_declared,
+    check_round_trip,
+]
