@@ -6,7 +6,6 @@ Each is a small step away from a sound mechanism. The contract suite must catch 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
 
@@ -70,7 +69,7 @@ class EpsilonRoundedDown(KRR):
     """The declared epsilon is one float below the spent one."""
 
     @property
-    def epsilon(self) -> float:  # type: ignore[override]
+    def epsilon(self) -> float:
         return math.nextafter(super().epsilon, 0)
 
 
@@ -147,14 +146,11 @@ class SharedCoins(KRR):
         return np.where(coins, codes, lies + (lies >= codes))
 
 
-@dataclass(frozen=True, init=False, repr=False)
-class ForgetsItsShade(KRR):
-    """A parameter that the JSON form does not carry."""
-
-    shade: str = field(default="grey", metadata={})
+class RoundedOnTheWire(KRR):
+    """The collector is told of a p with three decimals: self-consistent, but not the device's."""
 
     def to_dict(self) -> dict[str, Any]:
-        return {name: value for name, value in super().to_dict().items() if name != "shade"}
+        return KRR(self.domain, p=round(float(self.p), 3)).to_dict()
 
 
 class RoundedToNearest(KRR):

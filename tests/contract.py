@@ -162,7 +162,7 @@ def check_errors_are_as_declared(m: Mechanism) -> None:
 
 
 def check_round_trip(m: Mechanism) -> None:
-    again = sv.mechanism(json.loads(json.dumps(m.to_dict())))
+    again = type(m).from_dict(json.loads(json.dumps(m.to_dict())))
     assert again == m
     assert hash(again) == hash(m)
     assert (again.epsilon, again.p, again.q, again.bits) == (m.epsilon, m.p, m.q, m.bits)

@@ -112,7 +112,8 @@ class Domain:
             try:
                 codes[value] = self.encode(value)
             except DomainError as error:
-                raise DomainError(f"row {first_row + rows.index(value)}: {error}") from None
+                row = next(row for row, other in enumerate(rows, first_row) if other is value)
+                raise DomainError(f"row {row}: {error}") from None
         return np.fromiter(map(codes.__getitem__, rows), dtype=np.int64, count=len(rows))
 
     def to_dict(self) -> dict[str, Any]:
@@ -145,9 +146,9 @@ def _to_list(values: Any) -> list[Any]:
 def _check_values(values: int | Iterable[Label]) -> tuple[Label, ...] | range:
     if isinstance(values, str | bytes | bool):
         raise ParameterError(f"a domain must be a number of values or a list of labels, got {values!r}")
-    if hasattr(values, "__index__"):
-        return range(values.__index__())
     if not isinstance(values, Iterable):
+        if hasattr(values, "__index__"):
+            return range(values.__index__())
         raise ParameterError(f"a domain must be a number of values or a list of labels, got {values!r}")
     labels = tuple(label.item() if hasattr(label, "item") else label for label in _to_list(values))
     for label in labels:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, overload
 
 from sottovoce.errors import ReportError
 from sottovoce.lazy import numpy as np
@@ -58,8 +58,10 @@ class Index:
         return value
 
     def check_many(self, data: Any) -> NDArray[Any]:
+        if isinstance(data, list):
+            return np.fromiter(map(self.check, data), dtype=self.dtype, count=len(data))
         column = np.asarray(data)
-        if column.ndim != 1 or (column.size and column.dtype.kind not in "iu"):
+        if column.ndim != 1 or column.dtype.kind not in "iu":
             raise ReportError(f"reports must be a column of whole numbers, got {_describe(column)}")
         if column.size:
             low, high = int(column.min()), int(column.max())
@@ -103,7 +105,7 @@ class Bits:
         return packed
 
     def check_many(self, data: Any) -> NDArray[Any]:
-        if isinstance(data, list | tuple):
+        if isinstance(data, list):
             joined = b"".join(self.check(report) for report in data)
             return np.frombuffer(joined, dtype=np.uint8).reshape(-1, self.width)
         rows = np.asarray(data)
@@ -132,6 +134,10 @@ class Reports:
     def __iter__(self) -> Iterator[Report]:
         return (row.tobytes() if row.ndim else row.item() for row in self.data)
 
+    @overload
+    def __getitem__(self, key: int) -> Report: ...
+    @overload
+    def __getitem__(self, key: slice) -> Reports: ...
     def __getitem__(self, key: int | slice) -> Report | Reports:
         if isinstance(key, slice):
             return Reports(self.mechanism, self.data[key], self.simulated)

@@ -21,6 +21,9 @@ if TYPE_CHECKING:
     from sottovoce.privacy import Probability
 
 
+MAX_CELLS = 2**28
+
+
 class Countable(Protocol):
     """What a tally asks of a mechanism."""
 
@@ -51,6 +54,10 @@ class Tally:
     """
 
     def __init__(self, mechanism: Countable) -> None:
+        if mechanism.cells > MAX_CELLS:
+            raise ParameterError(
+                f"a tally must have at most 2^28 cells (2 GB), {mechanism!r} needs {mechanism.cells:,}"
+            )
         self.mechanism = mechanism
         self.n = 0
         self.cells: NDArray[np.int64] = np.zeros(mechanism.cells, dtype=np.int64)

@@ -1,0 +1,44 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from sottovoce.errors import ParameterError
+from sottovoce.field import MAX_ORDER, Field, is_order
+
+ORDERS = [g for g in range(2, MAX_ORDER + 1) if is_order(g)]
+
+
+def test_orders_are_primes_and_powers_of_two() -> None:
+    assert ORDERS[:10] == [2, 3, 4, 5, 7, 8, 11, 13, 16, 17]
+    assert {2**k for k in range(1, 11)} < set(ORDERS)
+    assert 9 not in ORDERS and 1000 not in ORDERS
+
+
+@pytest.mark.parametrize("order", [g for g in ORDERS if g <= 32] + [64, 128, 251, 256, 512, 1021, 1024])
+def test_it_is_a_field(order: int) -> None:
+    field = Field(order)
+    elements = np.arange(order)
+    assert (field.multiply(elements, field.inverse(elements))[1:] == 1).all()
+    assert (np.sort(field.add(elements, order - 1)) == elements).all(), "adding is one to one"
+    for a in range(1, order, max(order // 7, 1)):
+        assert (np.sort(field.multiply(elements, a)) == elements).all(), "multiplying is one to one"
+        b, c = (3 * a + 1) % order, (5 * a + 2) % order
+        both = field.multiply(elements, field.add(b, c))
+        assert (both == field.add(field.multiply(elements, b), field.multiply(elements, c))).all()
+        assert (field.multiply(field.multiply(elements, b), c) == field.multiply(elements, field.multiply(b, c))).all()
+
+
+def test_numbers_and_columns_agree() -> None:
+    for order in (2, 3, 4, 7, 16):
+        field = Field(order)
+        for a in range(order):
+            row = field.multiply(np.full(order, a), np.arange(order))
+            assert row.tolist() == [field.multiply(a, b) for b in range(order)]
+            assert field.inverse(np.array([a])).tolist() == [field.inverse(a)]
+
+
+@pytest.mark.parametrize("order", [0, 1, 6, 9, 1000, 1031, 2048])
+def test_other_orders_are_refused(order: int) -> None:
+    with pytest.raises(ParameterError, match="buckets must be a prime or a power of two"):
+        Field(order)

@@ -1,0 +1,109 @@
+from __future__ import annotations
+
+from collections import Counter
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sottovoce.errors import ParameterError
+from sottovoce.privacy import GRID, Probability
+from sottovoce.randomness import SYSTEM, Keystream, Replay, _toss, threshold
+
+on_grid = st.integers(1, GRID - 1)
+
+
+@given(on_grid)
+def test_a_coin_is_one_comparison(bound: int) -> None:
+    p = Probability(bound, GRID)
+    assert Replay([bound - 1]).bernoulli(p)
+    assert not Replay([bound]).bernoulli(p)
+
+
+@given(st.integers(2, 2**40))
+def test_below_rejects_the_incomplete_run(k: int) -> None:
+    limit = GRID - GRID % k
+    assert limit % k == 0 and GRID - limit < k
+    assert Replay([limit - 1]).below(k) == k - 1
+    if limit < GRID:
+        assert Replay([limit, GRID - 1, 7 % k]).below(k) == 7 % k
+
+
+def test_below_one_draws_nothing() -> None:
+    assert Replay([]).below(1) == 0
+
+
+def test_off_the_grid_is_refused() -> None:
+    for p in (Probability(1, 3), Probability(1, 2**54), Probability(0), Probability(1)):
+        with pytest.raises(ParameterError, match="p must be a multiple"):
+            threshold(p)
+
+
+def test_the_system_draws_53_bits() -> None:
+    draws = [SYSTEM.draw() for _ in range(2000)]
+    assert min(draws) >= 0 and max(draws) < GRID
+    assert max(draws) >= GRID // 2  # Misses with probability 2^-2000.
+    assert len(set(draws)) == 2000  # Repeats with probability below 1e-9.
+    assert Counter(draw & 1 for draw in draws)[1] in range(850, 1150)  # Misses with probability below 1e-10.
+
+
+@given(bound=on_grid, seed=st.integers(0, 2**32), agreed=st.integers(0, 53))
+def test_bit_sliced_coins_are_comparisons(bound: int, seed: int, agreed: int) -> None:
+    """Put together the 53 bits that each of 64 lanes was shown, and compare the number with the bound."""
+    random = np.random.default_rng(seed)
+    planes = random.integers(0, 2**64, 53, dtype=np.uint64)
+    # Half the lanes start with the bound's own bits, so that the deep comparisons are reached.
+    lanes = random.integers(0, 2**64, dtype=np.uint64)
+    for depth in range(agreed):
+        bits = ~np.uint64(0) if bound >> (52 - depth) & 1 else np.uint64(0)
+        planes[depth] = planes[depth] & ~lanes | bits & lanes
+    numbers = [sum((int(plane) >> lane & 1) << (52 - at) for at, plane in enumerate(planes)) for lane in range(64)]
+    coin, shown = np.zeros(1, dtype=np.uint64), iter(planes)
+    _toss(coin, bound, lambda count: np.full(count, next(shown)))
+    assert [bool(int(coin[0]) >> lane & 1) for lane in range(64)] == [number < bound for number in numbers]
+
+
+def test_keystreams() -> None:
+    assert not Keystream().simulated
+    assert Keystream(1).simulated
+    assert (Keystream(1).words(5) == Keystream(1).words(5)).all()
+    assert not (Keystream(1).words(5) == Keystream(2).words(5)).any()
+    assert not (Keystream().words(5) == Keystream().words(5)).any()
+    stream = Keystream(3)
+    assert Keystream.of(stream) is stream
+    # The key of a seed is published: simulations can be repeated by anyone, on any machine.
+    assert Keystream(1).words(1)[0] == 4590481635277393405
+
+
+@pytest.mark.parametrize("seed", [-1, 1.5, "1", True])
+def test_bad_seed(seed: object) -> None:
+    with pytest.raises(ParameterError, match="seed must be a whole number"):
+        Keystream(seed)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    "p", [Probability(1, 2), Probability(1, GRID), Probability(2**53 // 3, GRID), Probability(7, 8)]
+)
+def test_coins_have_their_probability(p: Probability) -> None:
+    """A million coins by each method are within 5 standard deviations: false alarms 6e-7 each, seeded."""
+    n = 2**20
+    sliced = int(np.bitwise_count(Keystream(7).coins(p, n // 64)).sum())
+    plain = int(Keystream(8).bernoulli(p, n).sum())
+    allowed = 5 * (n * float(p * (1 - p))) ** 0.5 + 1e-9
+    assert abs(sliced - n * float(p)) <= allowed
+    assert abs(plain - n * float(p)) <= allowed
+
+
+@pytest.mark.parametrize("k", [1, 2, 3, 10, 1023, 2**40 + 1])
+def test_columns_of_choices(k: int) -> None:
+    """Uniform by chi-square over at most ten classes; 60 is exceeded with probability below 1e-8."""
+    n = 100_000
+    drawn = Keystream(4).below(k, n)
+    assert drawn.min() >= 0 and drawn.max() < k
+    classes = min(k, 10)
+    counts = np.bincount((drawn.astype(object) * classes // k).astype(int), minlength=classes)
+    sizes = np.array([len(range(-(-c * k // classes), -(-(c + 1) * k // classes))) for c in range(classes)])
+    expected = n * np.array([float(Fraction(int(s), k)) for s in sizes])
+    assert ((counts - expected) ** 2 / expected).sum() < 60

@@ -1,0 +1,100 @@
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import sottovoce as sv
+
+M = sv.KRR(["a", "b", "c"], epsilon=1.0)
+report_lists = st.lists(st.integers(0, 2), max_size=30)
+
+
+@given(report_lists, report_lists, report_lists)
+def test_tallies_are_a_commutative_monoid(a: list[int], b: list[int], c: list[int]) -> None:
+    def tally(*parts: list[int]) -> sv.Tally:
+        total = M.tally()
+        for part in parts:
+            total.merge(M.tally().add_many(part))
+        return total
+
+    assert tally(a, b, c) == tally(c, a, b) == M.tally().add_many(a + b + c)
+    assert tally(a).merge(tally(b).merge(tally(c))) == tally(a, b).merge(tally(c))
+
+
+@given(report_lists)
+def test_json_round_trip(reports: list[int]) -> None:
+    tally = M.tally().add_many(reports)
+    assert sv.Tally.from_dict(json.loads(json.dumps(tally.to_dict())), M) == tally
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"mechanism": sv.KRR(3, epsilon=1.0).to_dict()},
+        {"n": "4"},
+        {"cells": [1, 2]},
+        {"cells": [1, 2, -1]},
+        {"cells": [1, 2, 99]},
+        {"cells": [1, 2, 0.5]},
+        {"extra": 1},
+    ],
+)
+def test_damaged_json_is_refused(change: dict[str, Any]) -> None:
+    good = M.tally().add_many([0, 1, 1, 2]).to_dict()
+    with pytest.raises(sv.ReportError):
+        sv.Tally.from_dict(good | change, M)
+
+
+def test_a_bad_report_changes_nothing() -> None:
+    tally = M.tally().add(1)
+    for bad in ([0, 1, 3], np.array([0, 3]), np.array([[0], [1]]), np.array([0.0])):
+        with pytest.raises(sv.ReportError):
+            tally.add_many(bad)
+    assert tally == M.tally().add(1)
+
+
+def test_reports_of_another_mechanism_are_refused() -> None:
+    other = sv.KRR(["a", "b", "c"], epsilon=2.0)
+    with pytest.raises(sv.ReportError, match="cannot be counted for"):
+        M.tally().add_many(other.randomize_many(["a", "b"]))
+    with pytest.raises(sv.ReportError, match="cannot be merged"):
+        M.tally().merge(other.tally())
+
+
+def test_simulation_is_contagious() -> None:
+    real, simulated = M.randomize_many(["a"] * 9), M.randomize_many(["a"] * 9, seed=1)
+    assert "SIMULATED" in repr(simulated) and "SIMULATED" not in repr(real)
+    assert not M.tally().add_many(real).estimate().simulated
+    assert M.tally().add_many(real).merge(M.tally().add_many(simulated)).estimate().simulated
+    assert sv.Tally.from_dict(M.tally().add_many(simulated).to_dict(), M).simulated
+
+
+def test_nothing_to_estimate() -> None:
+    with pytest.raises(sv.ParameterError, match="at least one report"):
+        M.tally().estimate()
+
+
+def test_a_tally_too_large_for_memory_is_refused() -> None:
+    with pytest.raises(sv.ParameterError, match="cells"):
+        sv.KRR(2**32 - 1, epsilon=1.0).tally()
+
+
+def test_size_does_not_depend_on_the_reports() -> None:
+    m = sv.LocalHash(1000, epsilon=2.0)
+    tally = m.tally()
+    before = tally.cells.nbytes
+    tally.add_many(m.randomize_many(np.arange(100_000) % 1000))
+    assert tally.cells.nbytes == before
+    assert repr(tally) == "<Tally of 100000 reports of LocalHash(1000 values, epsilon=2)>"
+
+
+def test_reports_are_a_column() -> None:
+    reports = sv.Unary(12, epsilon=1.0).randomize_many([3] * 5, seed=1)
+    assert len(reports) == 5 and np.asarray(reports).shape == (5, 2)
+    assert reports[0] == next(iter(reports)) == reports.data[0].tobytes()
+    assert len(reports[1:]) == 4

@@ -1,0 +1,70 @@
+"""The published vectors hold: draws -> report -> estimate, and what is invalid is refused."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import sottovoce as sv
+from sottovoce.mechanisms import REGISTRY
+from sottovoce.randomness import Replay
+from sottovoce.reports import Report
+
+FOLDER = Path(__file__).parents[1] / "vectors"
+FILES = {path.stem: json.loads(path.read_text(encoding="utf-8")) for path in sorted(FOLDER.glob("*.json"))}
+VECTORS = [pytest.param(v, id=f"{name}-{at}") for name, file in FILES.items() for at, v in enumerate(file["vectors"])]
+
+
+def from_json(m: sv.Mechanism, report: Any) -> Report:
+    return bytes.fromhex(report) if m.name == "unary" and isinstance(report, str) else report
+
+
+def test_every_mechanism_has_vectors() -> None:
+    assert set(FILES) == set(REGISTRY)
+
+
+@pytest.mark.parametrize("vector", VECTORS)
+def test_draws_give_the_report(vector: dict[str, Any]) -> None:
+    m = sv.mechanism(vector["mechanism"])
+    assert (m.bits, [m.q.numerator, m.q.denominator]) == (vector["bits"], vector["q"])
+    for case in vector["cases"]:
+        source = Replay(case["draws"])
+        assert m._perturb(m.domain.encode(case["value"]), source) == from_json(m, case["report"])
+        with pytest.raises(StopIteration):
+            source.draw()
+
+
+@pytest.mark.parametrize("vector", VECTORS)
+def test_reports_give_the_estimate(vector: dict[str, Any]) -> None:
+    m = sv.mechanism(vector["mechanism"])
+    estimate = m.tally().add_many([from_json(m, case["report"]) for case in vector["cases"]]).estimate()
+    assert estimate.n == vector["estimate"]["n"]
+    assert estimate.support.tolist() == vector["estimate"]["support"]
+    np.testing.assert_allclose(estimate.frequency, vector["estimate"]["frequency"], rtol=1e-12)
+    np.testing.assert_allclose(estimate.stderr, vector["estimate"]["stderr"], rtol=1e-12)
+
+
+@pytest.mark.parametrize("vector", VECTORS)
+def test_invalid_values_and_reports_are_refused(vector: dict[str, Any]) -> None:
+    m = sv.mechanism(vector["mechanism"])
+    tally = m.tally()
+    for value in vector["invalid_values"]:
+        with pytest.raises(sv.DomainError):
+            m.randomize(value)
+    for report in vector["invalid_reports"]:
+        with pytest.raises(sv.ReportError):
+            tally.add(from_json(m, report))
+        with pytest.raises(sv.ReportError):
+            tally.add_many([from_json(m, vector["cases"][0]["report"]), from_json(m, report)])
+    assert tally == m.tally()
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_invalid_mechanisms_are_refused(name: str) -> None:
+    for data in FILES[name]["invalid_mechanisms"]:
+        with pytest.raises(sv.ParameterError):
+            sv.mechanism(data)

@@ -1,0 +1,116 @@
+"""Write the test vectors: for each mechanism, draws -> report -> tally -> estimate, and what must be refused.
+
+Run it only when a mechanism is added: published vectors never change. `python vectors/make.py`
+"""
+
+from __future__ import annotations
+
+import json
+import random
+from pathlib import Path
+from typing import Any
+
+import sottovoce as sv
+from sottovoce.mechanisms.base import Mechanism
+from sottovoce.privacy import GRID
+from sottovoce.randomness import Source
+from sottovoce.reports import Report
+
+HERE = Path(__file__).parent
+GAPPED = sv.Domain(["a", "b", "c"], missing="category")
+INSTANCES: dict[str, list[Mechanism]] = {
+    "rr": [
+        sv.RandomizedResponse(epsilon=1.0),
+        sv.RandomizedResponse.from_coins(domain=["no", "yes"]),
+        sv.RandomizedResponse.warner(0.3),
+    ],
+    "krr": [sv.KRR(["red", "green", "blue"], epsilon=1.0), sv.KRR(GAPPED, epsilon=0.5), sv.KRR(1000, epsilon=4.0)],
+    "unary": [sv.Unary(14, p=0.75, q=0.25), sv.Unary(GAPPED, epsilon=1.0), sv.Unary(64, epsilon=2.0, kind="symmetric")],
+    "local_hash": [
+        sv.LocalHash(5, epsilon=1.0, kind="binary"),
+        sv.LocalHash(GAPPED, epsilon=1.0),
+        sv.LocalHash(1024, epsilon=1.0),
+        sv.LocalHash(1000, epsilon=3.0),
+    ],
+}
+
+
+class Recorder(Source):
+    """Seeded draws, written down. Now and then a draw at either end of the range, where mistakes hide."""
+
+    def __init__(self, seed: int) -> None:
+        self._random = random.Random(seed)
+        self.draws: list[int] = []
+
+    def draw(self) -> int:
+        corner = self._random.random()
+        bits = 0 if corner < 0.02 else GRID - 1 if corner > 0.98 else self._random.getrandbits(53)
+        self.draws.append(bits)
+        return bits
+
+
+def to_json(report: Report) -> int | str:
+    return report.hex() if isinstance(report, bytes) else report
+
+
+def vector(m: Mechanism, seed: int) -> dict[str, Any]:
+    labels = [m.domain.labels[code] for code in random.Random(seed).choices(range(m.domain.size), k=24)]
+    cases, tally = [], m.tally()
+    for at, label in enumerate(labels):
+        source = Recorder(1000 * seed + at)
+        report = m._perturb(m.domain.encode(label), source)
+        tally.add(report)
+        cases.append({"value": label, "draws": source.draws, "report": to_json(report)})
+    estimate = tally.estimate()
+    expected = {"support": estimate.support.tolist(), "frequency": estimate.frequency.tolist()}
+    return {
+        "mechanism": m.to_dict(),
+        "bits": m.bits,
+        "q": [m.q.numerator, m.q.denominator],
+        "cases": cases,
+        "estimate": {"n": estimate.n, **expected, "stderr": estimate.stderr.tolist()},
+        "invalid_values": ["no such value", -1, 10**6, *([None, ""] if m.domain.missing == "refuse" else [])],
+        "invalid_reports": invalid_reports(m),
+    }
+
+
+def invalid_reports(m: Mechanism) -> list[Any]:
+    if m.name != "unary":
+        return [-1, m.shape.outcomes, 2**53, 0.5, "0", None, True]  # type: ignore[attr-defined]
+    width = (m.bits + 7) // 8
+    spare = [("00" * (width - 1)) + "80"] if m.bits % 8 else []
+    return ["", "00" * (width - 1), "00" * (width + 1), *spare, 0, None]
+
+
+def invalid_mechanisms(m: Mechanism) -> list[dict[str, Any]]:
+    """A sound mechanism with one thing wrong."""
+    good = m.to_dict()
+    changes: list[dict[str, Any]] = [
+        {"epsilon": good["epsilon"] * 0.9},
+        {"epsilon": good["epsilon"] * 1.1},
+        {"p": 0.1 + 2**-57},
+        {"p": 0},
+        {"p": 1},
+        {"p": "0.75"},
+        {"domain": {"values": 1, "missing": "refuse"}},
+        {"domain": {"values": ["a", "a"], "missing": "refuse"}},
+        {"domain": {"values": ["a", ""], "missing": "refuse"}},
+        {"domain": {"values": ["a", "b"], "missing": "drop"}},
+        {"domain": ["a", "b"]},
+        {"mechanism": "no such mechanism"},
+        {"extra": 1},
+    ]
+    return [good | change for change in changes] + [{k: v for k, v in good.items() if k != name} for name in good]
+
+
+def main() -> None:
+    for name, instances in INSTANCES.items():
+        content = {
+            "vectors": [vector(m, seed) for seed, m in enumerate(instances)],
+            "invalid_mechanisms": invalid_mechanisms(instances[0]),
+        }
+        (HERE / f"{name}.json").write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
