@@ -25,7 +25,7 @@ bench: $(STAMP)  ## Speed and accuracy beside the field's other libraries
 	$(BIN)/python benchmarks/frequencies.py
 
 docs: $(STAMP)  ## The site, in site/
-	$(BIN)/mkdocs build --strict
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 
 $(STAMP): pyproject.toml
 	$(PYTHON) -c 'import sys; sys.exit("sottovoce needs Python 3.11 or later, this is " + sys.version.split()[0] if sys.version_info < (3, 11) else 0)'

@@ -15,7 +15,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import partial
 from multiprocessing import get_context
 from pathlib import Path
@@ -25,14 +25,14 @@ from time import perf_counter
 import numpy as np
 from numpy.typing import NDArray
 
-from sottovoce import KRR, LocalHash, Mechanism, RandomizedResponse, Unary, __version__
+from sottovoce import KRR, Domain, LocalHash, Mechanism, RandomizedResponse, Unary, __version__
 from sottovoce.render import text_table
 
 HERE = Path(__file__).parent
 ENVIRONMENT = HERE.parent / ".venv-peers"
 PYTHON = ENVIRONMENT / "bin" / "python"
 
-# pure-ldp imports two packages that it does not declare. Both libraries hash with seeds that xxhash 4 refuses.
+# pure-ldp imports two packages that it does not declare. Both hash text, which xxhash 4 refuses.
 REQUIREMENTS = {
     "pure-ldp": ("pure-ldp", "scikit-learn", "statsmodels", "xxhash<4"),
     "multi-freq-ldpy": ("multi-freq-ldpy", "xxhash<4"),
@@ -45,7 +45,7 @@ PEERS = [
     ("FLH", "pure-ldp", "LocalHash optimal"),
 ]
 KINDS: dict[str, Callable[[int, float], Mechanism]] = {
-    "RandomizedResponse": lambda _, epsilon: RandomizedResponse(epsilon, domain=2),
+    "RandomizedResponse": lambda _, epsilon: RandomizedResponse(epsilon, domain=Domain(2)),
     "KRR": KRR,
     "Unary symmetric": partial(Unary, kind="symmetric"),
     "Unary optimal": partial(Unary, kind="optimal"),
@@ -56,6 +56,8 @@ TIMED = ("RandomizedResponse", "KRR", "Unary optimal", "LocalHash optimal")
 REPEATS = 3
 TIMEOUT = 600
 SMALL_N, SMALL_DOMAIN = 20_000, 64
+SPEED_HEADER = ["protocol", "library", "users", "seconds", "users/s", "us/user", "MB", "MSE/theory", "ours/peer"]
+ACCURACY_HEADER = ["mechanism", "eps asked", "eps exact", "MSE/theory", "std. error", "users/s"]
 
 
 @dataclass(frozen=True)
@@ -64,22 +66,22 @@ class Speed:
 
     protocol: str
     library: str
-    beside: str
     n: int = 0
     seconds: float = 0.0
     megabytes: float = 0.0
     mse_over_theory: float = 0.0
+    ours_over_peer: float = 0.0
     failure: str = ""
 
     @property
     def rate(self) -> float:
         return self.n / self.seconds if self.seconds else 0.0
 
-    def cells(self, ours: float) -> list[str]:
+    def cells(self) -> list[str]:
         if self.failure:
             return [self.protocol, self.library, "failed", *["-"] * 6]
-        work = [f"{self.n:,}", f"{self.seconds:.3g}", f"{self.rate:,.0f}", f"{1e6 / self.rate:.3g}"]
-        ratio = f"{ours / self.rate:,.3g}" if self.protocol != self.beside else ""
+        work = [f"{self.n:,}", f"{self.seconds:.3f}", f"{self.rate:,.0f}", f"{1e6 / self.rate:.2f}"]
+        ratio = f"{self.ours_over_peer:,.1f}" if self.ours_over_peer else ""
         return [self.protocol, self.library, *work, f"{self.megabytes:,.0f}", f"{self.mse_over_theory:.3f}", ratio]
 
 
@@ -120,7 +122,7 @@ def our_speed(kind: str, domain: int, epsilon: float, n: int) -> Speed:
     estimated(m, answers[:2])  # As with the others, what is loaded on first use is not part of the cost per user.
     before = _peak()
     seconds, ratios = zip(*(estimated(m, answers) for _ in range(REPEATS)), strict=True)
-    return Speed(kind, f"sottovoce {__version__}", kind, n, median(seconds), _peak() - before, mean(ratios))
+    return Speed(kind, f"sottovoce {__version__}", n, median(seconds), _peak() - before, mean(ratios))
 
 
 def _peak() -> float:
@@ -128,10 +130,10 @@ def _peak() -> float:
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 
 
-def apart(*cell: str | float) -> Speed:
+def apart(kind: str, domain: int, epsilon: float, n: int) -> Speed:
     """Our speed in a process of its own, so that the peak of memory is that of one mechanism."""
     with get_context("spawn").Pool(1) as pool:
-        return pool.apply_async(our_speed, cell).get(TIMEOUT)
+        return pool.apply_async(our_speed, (kind, domain, epsilon, n)).get(TIMEOUT)
 
 
 def run(command: Sequence[str | Path], timeout: float = TIMEOUT) -> tuple[str, str]:
@@ -147,37 +149,37 @@ def run(command: Sequence[str | Path], timeout: float = TIMEOUT) -> tuple[str, s
 def install(library: str) -> str:
     """See to it that the peers' environment has a library. Returns why it could not, or nothing."""
     _, failure = run([sys.executable, "-m", "venv", ENVIRONMENT]) if not PYTHON.exists() else ("", "")
-    pip = [PYTHON, "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
+    pip: list[str | Path] = [PYTHON, "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
     return failure or run([*pip, *REQUIREMENTS[library]])[1]
 
 
-def peer_speed(peer: tuple[str, str, str], answers: Path, domain: int, epsilon: float, limit: float) -> Speed:
-    protocol, library, beside = peer
-    options = [f"--domain={domain}", f"--epsilon={epsilon}", f"--seconds={limit}"]
+def peer_speed(protocol: str, library: str, beside: Mechanism, answers: Path, limit: float) -> Speed:
     if failure := install(library):
-        return Speed(*peer, failure=failure)
+        return Speed(protocol, library, failure=failure)
+    options = [f"--domain={beside.domain.size}", f"--epsilon={beside.epsilon}", f"--seconds={limit}"]
     lines, failure = run([PYTHON, HERE / "peers.py", library, protocol, answers, *options], 60 + 4 * limit)
     if failure:
-        return Speed(*peer, failure=failure)
+        return Speed(protocol, library, failure=failure)
     last = json.loads(lines.splitlines()[-1])
-    ratio = last["mse"] * last["n"] / KINDS[beside](domain, epsilon).variance
-    name = f"{library} {last['version']}"
-    return Speed(protocol, name, beside, last["n"], last["seconds"], last["megabytes"], ratio)
+    ratio = last["mse"] * last["n"] / beside.variance
+    return Speed(protocol, f"{library} {last['version']}", last["n"], last["seconds"], last["megabytes"], ratio)
 
 
 def speeds(domain: int, epsilon: float, n: int, limit: float) -> list[Speed]:
-    ours = [apart(kind, domain, epsilon, n) for kind in TIMED]
+    rows = [apart(kind, domain, epsilon, n) for kind in TIMED]
+    ours = {row.protocol: row.rate for row in rows}
     with tempfile.TemporaryDirectory() as folder:
         answers = Path(folder) / "answers.npy"
         np.save(answers, zipf(domain, n))
-        return ours + [peer_speed(peer, answers, domain, epsilon, limit) for peer in PEERS]
+        for protocol, library, kind in PEERS:
+            row = peer_speed(protocol, library, KINDS[kind](domain, epsilon), answers, limit)
+            rows.append(replace(row, ours_over_peer=ours[kind] / row.rate) if row.rate else row)
+    return rows
 
 
 def speed_table(rows: list[Speed]) -> str:
-    header = ["protocol", "library", "users", "seconds", "users/s", "us/user", "MB", "MSE/theory", "ours/peer"]
-    ours = {row.protocol: row.rate for row in rows if row.protocol == row.beside}
     notes = [f"{row.library} {row.protocol}: {row.failure}" for row in rows if row.failure]
-    return "\n".join([text_table(header, [row.cells(ours[row.beside]) for row in rows]), *notes])
+    return "\n".join([text_table(SPEED_HEADER, [row.cells() for row in rows]), *notes])
 
 
 def accuracy(kind: str, epsilon: float, runs: int) -> Accuracy:
@@ -186,11 +188,6 @@ def accuracy(kind: str, epsilon: float, runs: int) -> Accuracy:
     seconds, ratios = zip(*(estimated(m, answers, seed) for seed in range(runs)), strict=True)
     rate = SMALL_N * runs / sum(seconds)
     return Accuracy(kind, epsilon, m.epsilon, mean(ratios), stdev(ratios) / runs**0.5, rate)
-
-
-def accuracy_table(rows: list[Accuracy]) -> str:
-    header = ["mechanism", "eps asked", "eps exact", "MSE/theory", "std. error", "users/s"]
-    return text_table(header, [row.cells() for row in rows])
 
 
 def main() -> None:
@@ -208,13 +205,10 @@ def main() -> None:
     print(speed_table(fast))
     print(f"\nAccuracy: {SMALL_DOMAIN} values (2 for RandomizedResponse), {SMALL_N:,} users, {args.runs} seeded runs\n")
     exact = [accuracy(kind, args.epsilon, args.runs) for kind in KINDS]
-    print(accuracy_table(exact))
+    print(text_table(ACCURACY_HEADER, [row.cells() for row in exact]))
     if args.json:
-        tables = {
-            "speed": [asdict(row) | {"rate": row.rate} for row in fast],
-            "accuracy": [asdict(row) for row in exact],
-        }
-        args.json.write_text(json.dumps(tables, indent=2) + "\n")
+        speed = [asdict(row) | {"rate": row.rate} for row in fast]
+        args.json.write_text(json.dumps({"speed": speed, "accuracy": [asdict(row) for row in exact]}, indent=2) + "\n")
 
 
 if __name__ == "__main__":

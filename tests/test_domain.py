@@ -34,6 +34,7 @@ def test_integers_are_their_own_codes(size: int, data: st.DataObject) -> None:
     domain = Domain(size)
     value = data.draw(st.integers(0, size - 1))
     assert domain.encode(value) == domain.encode(np.int64(value)) == domain.encode(float(value)) == value
+    assert domain.encode(np.float32(1.0)) == 1
     with pytest.raises(DomainError):
         domain.encode(size)
     with pytest.raises(DomainError):
@@ -131,9 +132,11 @@ def test_bad_policy() -> None:
         Domain(3, missing="drop")
 
 
-def test_a_column_must_be_a_column() -> None:
-    with pytest.raises(DomainError, match="a column of answers must be a list"):
-        Domain(["a", "b"]).encode_many("abab")
+@pytest.mark.parametrize("column", ["abab", 3, None, np.array([[0, 1]]), np.array([["a", "b"]])])
+def test_a_column_must_be_a_column(column: Any) -> None:
+    for domain in (Domain(["a", "b"]), Domain(2)):
+        with pytest.raises(DomainError, match="a column of answers must be a list"):
+            domain.encode_many(column)
 
 
 def test_arrays_make_domains() -> None:

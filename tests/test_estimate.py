@@ -95,6 +95,12 @@ def test_frames() -> None:
         e.to_frame("excel")
 
 
+@pytest.mark.parametrize("kind", ["pandas", "polars", "arrow"])
+def test_mixed_labels_in_a_frame_are_text(kind: str) -> None:
+    frame = sv.KRR([1, "a"], epsilon=1.0).tally().add(0).estimate().to_frame(kind)
+    assert list(map(str, frame["label"])) == ["1", "a"]
+
+
 def test_words_and_tables() -> None:
     e = simulated()
     assert "(missing)" in str(e) and "SIMULATED" in str(e) and "n = 3,000" in str(e)

@@ -63,6 +63,7 @@ def test_steps_may_follow_one_another_and_a_sort() -> None:
     before = estimate([900, 50, 50])
     both = simplex(clip(before.sort()))
     assert both.steps == ("clip", "simplex")
+    assert em(both).steps == ("em",), "it starts from the counts"
     assert both.labels == before.sort().labels
     assert both.frequency[0] == simplex(clip(before)).frequency[0]
 

@@ -107,3 +107,14 @@ def test_columns_of_choices(k: int) -> None:
     sizes = np.array([len(range(-(-c * k // classes), -(-(c + 1) * k // classes))) for c in range(classes)])
     expected = n * np.array([float(Fraction(int(s), k)) for s in sizes])
     assert ((counts - expected) ** 2 / expected).sum() < 60
+
+
+def test_a_fork_does_not_repeat_its_parent() -> None:
+    stream = Keystream()
+    stream._process -= 1  # As a forked process finds it.
+    before = stream._encrypt
+    stream.words(1)
+    assert stream._encrypt is not before
+    simulated = Keystream(1)
+    simulated._process -= 1
+    assert simulated.words(1)[0] == Keystream(1).words(1)[0]

@@ -41,6 +41,9 @@ def test_json_round_trip(reports: list[int]) -> None:
         {"cells": [1, 2, -1]},
         {"cells": [1, 2, 99]},
         {"cells": [1, 2, 0.5]},
+        {"cells": [1, 2, 0]},
+        {"n": True, "cells": [1, 0, 0]},
+        {"simulated": "no"},
         {"extra": 1},
     ],
 )

@@ -16,6 +16,7 @@ from sottovoce.errors import FileError, ParameterError, SottovoceError
 from sottovoce.mechanisms import REGISTRY, Mechanism, build
 from sottovoce.postprocess import STEPS
 from sottovoce.privacy import check_epsilon
+from sottovoce.render import plural
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -108,8 +109,8 @@ def randomize(
         _print_json({"output": str(output), "n": n, "bits": m.bits, "simulated": seed is not None, **m.to_dict()})
     else:
         note = " (SIMULATED with a seed: not private)" if seed is not None else ""
-        click.echo(f"{output}: {n:,} reports of {m.bits} bits by {m.name} over {m.domain.size} values, "
-                   f"epsilon = {m.epsilon:.6g} each{note}")  # fmt: skip
+        what = f"{plural(n, 'report')} of {plural(m.bits, 'bit')} by {m.name} over {m.domain.size:,} values"
+        click.echo(f"{output}: {what}, epsilon = {m.epsilon:.6g} each{note}")
 
 
 def _randomized(answers: Column, m: Mechanism, stream: Any) -> Iterator[Reports]:

@@ -20,7 +20,7 @@ from sottovoce.lazy import numpy as np
 from sottovoce.mechanisms import Mechanism, RandomizedResponse, Unary, choose
 from sottovoce.models import DiscreteLaplace
 from sottovoce.randomness import SYSTEM, Keystream, Replay
-from sottovoce.render import html_table, interval_plot, label_text
+from sottovoce.render import html_table, interval_plot, label_text, plural
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -130,14 +130,11 @@ def record(answers: Sequence[Answer]) -> dict[str, Any]:
 
 
 def _summary(a: Answer) -> str:
+    m, note = a.mechanism, "; SIMULATED with a seed: not private" if a.estimate.simulated else ""
     return (
-        f"epsilon = {a.mechanism.epsilon:.4f} a person by {a.mechanism.name}, {_bits(a.mechanism.bits)} a report; "
-        f"typical error of a count: {a.measured_error:,.0f} (expected {a.expected_error:,.0f})"
+        f"epsilon = {m.epsilon:.4f} a person by {m.name}, {plural(m.bits, 'bit')} a report; "
+        f"typical error of a count: {a.measured_error:,.0f} (expected {a.expected_error:,.0f}){note}"
     )
-
-
-def _bits(bits: int) -> str:
-    return f"{bits} bit" if bits == 1 else f"{bits} bits"
 
 
 FOREWORD = (

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -88,7 +88,7 @@ class Domain:
     def _code(self, value: Any) -> int | None:
         if not isinstance(self.values, range):
             return self._codes.get(value) if isinstance(value, Hashable) else None
-        if isinstance(value, float) and value.is_integer():  # pandas turns integers beside gaps into floats.
+        if hasattr(value, "is_integer") and value.is_integer():  # pandas turns integers beside gaps into floats.
             value = int(value)
         whole = value.__index__() if hasattr(value, "__index__") else -1
         return whole if 0 <= whole < len(self.values) else None
@@ -96,7 +96,7 @@ class Domain:
     def encode_many(self, values: Any, first_row: int = 1) -> NDArray[np.int64]:
         """The codes of a column: a list, a NumPy array, a pandas or Polars series, an Arrow array."""
         dtype = getattr(values, "dtype", None)
-        if isinstance(self.values, range) and isinstance(dtype, np.dtype) and dtype.kind in "iu":
+        if isinstance(self.values, range) and isinstance(dtype, np.dtype) and dtype.kind in "iu" and values.ndim == 1:
             column = np.asarray(values)
             outside = np.flatnonzero((column < 0) | (column >= len(self.values)))
             if not outside.size:
@@ -135,8 +135,8 @@ class Domain:
 
 
 def _to_list(values: Any) -> list[Any]:
-    if isinstance(values, str | bytes):
-        raise DomainError(f"a column of answers must be a list or an array, got the text {values!r:.40}")
+    if isinstance(values, str | bytes) or not isinstance(values, Iterable) or getattr(values, "ndim", 1) != 1:
+        raise DomainError(f"a column of answers must be a list or an array with one dimension, got {values!r:.40}")
     for method in ("to_pylist", "to_list", "tolist"):  # Arrow, pandas and Polars, NumPy
         if hasattr(values, method):
             return list(getattr(values, method)())
@@ -146,6 +146,8 @@ def _to_list(values: Any) -> list[Any]:
 def _check_values(values: int | Iterable[Label]) -> tuple[Label, ...] | range:
     if isinstance(values, str | bytes | bool):
         raise ParameterError(f"a domain must be a number of values or a list of labels, got {values!r}")
+    if isinstance(values, Set):
+        raise ParameterError("a domain must have an order, which a set has not: give a list")
     if not isinstance(values, Iterable):
         if hasattr(values, "__index__"):
             return range(values.__index__())

@@ -140,10 +140,9 @@ class Estimate:
         return column if self.order is None else column[self.order]
 
     def __getitem__(self, label: Label) -> Row:
-        matches = [at for at, known in enumerate(self.labels) if known == label]
-        if not matches:
+        if label not in self.labels:
             raise DomainError(f"the estimate has no value {label!r}")
-        return self.rows()[matches[0]]
+        return self.rows()[self.labels.index(label)]
 
     def __len__(self) -> int:
         return len(self.labels)
@@ -164,6 +163,8 @@ class Estimate:
             raise ParameterError(f"kind must be one of {', '.join(FRAMES)}, got {kind!r}")
         rows = self.rows(level, simultaneous, population)
         columns = {field.name: [getattr(row, field.name) for row in rows] for field in fields(Row)}
+        if len({type(label) for label in columns["label"] if label is not None}) > 1:
+            columns["label"] = [label_text(label) for label in columns["label"]]
         if kind == "arrow":
             return load("pyarrow").table(columns)
         return load(kind).DataFrame(columns)
@@ -193,7 +194,7 @@ class Estimate:
         self, level: float = 0.95, simultaneous: bool = False, population: bool = False
     ) -> tuple[list[str], list[list[str]]]:
         """Header and cells, formatted for people."""
-        header = ["value", "count", "frequency", "std. error", f"{level:.4g} interval"]
+        header = ["value", "count", "frequency", "std. error", f"{100 * level:.6g}% interval"]
         cells = [
             [
                 label_text(row.label),

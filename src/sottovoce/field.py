@@ -53,7 +53,7 @@ class Field:
     order: int
 
     def __post_init__(self) -> None:
-        if not is_order(self.order):
+        if type(self.order) is not int or not is_order(self.order):
             raise ParameterError(f"buckets must be a prime or a power of two from 2 to {MAX_ORDER}, got {self.order!r}")
 
     @cached_property

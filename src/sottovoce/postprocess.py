@@ -46,7 +46,7 @@ def em(estimate: Estimate, iterations: int = 10_000, tolerance: float = 1e-9) ->
 
     A value picked at random among those that reports support is the true one with odds p to q for each other, so the
     picks follow k-ary randomized response. For that mechanism this is the maximum-likelihood estimate; for the others
-    it uses what the support counts tell and not what the reports tell jointly. It starts from the uniform distribution.
+    it uses what the support counts tell and not what the reports tell jointly. Steps taken before are undone.
     """
     if iterations < 1:
         raise ParameterError(f"iterations must be at least 1, got {iterations}")
@@ -63,7 +63,7 @@ def em(estimate: Estimate, iterations: int = 10_000, tolerance: float = 1e-9) ->
         frequencies = update / update.sum()
         if change < tolerance:
             break
-    return _step(estimate, "em", frequencies)
+    return _step(replace(estimate, steps=()), "em", frequencies)
 
 
 STEPS = {"clip": clip, "simplex": simplex, "em": em}

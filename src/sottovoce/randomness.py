@@ -79,6 +79,7 @@ class Keystream:
     def __init__(self, seed: int | None = None) -> None:
         ciphers = load("cryptography.hazmat.primitives.ciphers")
         self.simulated = seed is not None
+        self._process = os.getpid()
         key = os.urandom(32) if seed is None else _simulation_key(seed)
         cipher = ciphers.Cipher(ciphers.algorithms.AES(key), ciphers.modes.CTR(bytes(16)))
         self._encrypt = cipher.encryptor().update
@@ -90,6 +91,8 @@ class Keystream:
 
     def words(self, count: int) -> NDArray[np.uint64]:
         """Uniform 64-bit words."""
+        if self._process != os.getpid() and not self.simulated:
+            self.__init__()  # type: ignore[misc]  # A forked process must not repeat its parent's draws.
         return np.frombuffer(self._encrypt(bytes(8 * count)), dtype="<u8")
 
     def draws(self, count: int) -> NDArray[np.uint64]:
@@ -122,19 +125,22 @@ def _toss(coins: NDArray[np.uint64], bound: int, words: Callable[[int], NDArray[
     for good; at a 0, a lane that draws 1 is above it. Half the open lanes close at each step, so that about eight bits
     are drawn instead of 53; words with no open lane are left out once they are the majority.
     """
-    where, open_lanes = np.arange(coins.size), np.full(coins.size, ~np.uint64(0))
-    for shift in range(52, -1, -1):
+    where = np.arange(coins.size)
+    below, still = np.zeros_like(coins), np.full_like(coins, ~np.uint64(0))
+    for step, shift in enumerate(range(52, -1, -1)):
         if not bound & ((2 << shift) - 1):
             break  # What is left of the bound is zero: an open lane can no longer fall below it.
-        drawn = words(where.size)
+        ones = still & words(where.size)
+        zeros = still ^ ones
         if bound >> shift & 1:
-            coins[where] |= open_lanes & ~drawn
-            open_lanes = open_lanes & drawn
+            below |= zeros
+            still = ones
         else:
-            open_lanes = open_lanes & ~drawn
-        busy = open_lanes != 0
-        if 2 * np.count_nonzero(busy) < where.size:
-            where, open_lanes = where[busy], open_lanes[busy]
+            still = zeros
+        if step >= 5 and 2 * np.count_nonzero(still) < where.size:
+            coins[where], busy = below, still != 0
+            where, below, still = where[busy], below[busy], still[busy]
+    coins[where] = below
 
 
 def _simulation_key(seed: int) -> bytes:

@@ -30,6 +30,8 @@ class Shape(Protocol):
 
     def check_many(self, data: Any) -> NDArray[Any]: ...
 
+    def empty(self, count: int) -> NDArray[Any]: ...
+
 
 @dataclass(frozen=True)
 class Index:
@@ -68,6 +70,9 @@ class Index:
             self.check(low)
             self.check(high)
         return column.astype(self.dtype, copy=False)
+
+    def empty(self, count: int) -> NDArray[Any]:
+        return np.empty(count, dtype=self.dtype)
 
 
 @dataclass(frozen=True)
@@ -114,6 +119,9 @@ class Bits:
         if self.spare and (rows[:, -1] & np.uint8(self.spare)).any():
             raise ReportError(f"reports must be zero beyond their {self.length} bits")
         return rows
+
+    def empty(self, count: int) -> NDArray[Any]:
+        return np.empty((count, self.width), dtype=np.uint8)
 
 
 def _describe(array: NDArray[Any]) -> str:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from sottovoce.errors import ParameterError, ReportError
 from sottovoce.estimate import Estimate
 from sottovoce.lazy import numpy as np
-from sottovoce.reports import Report, Reports, Shape
+from sottovoce.reports import Index, Report, Reports, Shape
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
 
 MAX_CELLS = 2**28
+ROWS = 2**16
+"""Reports counted at a time, so that the work stays in the processor's cache."""
 
 
 class Countable(Protocol):
@@ -78,7 +80,9 @@ class Tally:
         elif not hasattr(reports, "__array__"):
             data = list(reports)
         data = self.mechanism.shape.check_many(data)
-        self.cells += self.mechanism._count(data)
+        step = max(ROWS, self.cells.size)
+        for at in range(0, len(data), step):
+            self.cells += self.mechanism._count(data[at : at + step])
         self.n += len(data)
         self.simulated |= simulated
         return self
@@ -116,12 +120,16 @@ class Tally:
         if data["mechanism"] != mechanism.to_dict():
             raise ReportError(f"the tally is not one of {mechanism!r}")
         n, cells = data["n"], data["cells"]
-        if not isinstance(n, int) or not isinstance(cells, list) or len(cells) != mechanism.cells:
+        if type(n) is not int or not isinstance(cells, list) or len(cells) != mechanism.cells:
             raise ReportError(f"a tally of this mechanism must have a whole n and {mechanism.cells} cells")
-        if not all(isinstance(cell, int) and 0 <= cell <= n for cell in cells):
+        if not all(type(cell) is int and 0 <= cell <= n for cell in cells):
             raise ReportError(f"every cell of a tally must be a whole number from 0 to n = {n}")
+        if isinstance(mechanism.shape, Index) and sum(cells) != n:
+            raise ReportError(f"the cells of a tally must add up to n = {n}, got {sum(cells)}")
+        if not isinstance(data["simulated"], bool):
+            raise ReportError(f"simulated must be true or false, got {data['simulated']!r}")
         tally = cls(mechanism)
-        tally.n, tally.simulated = n, bool(data["simulated"])
+        tally.n, tally.simulated = n, data["simulated"]
         tally.cells += np.array(cells, dtype=np.int64)
         return tally
 

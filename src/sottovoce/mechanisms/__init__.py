@@ -41,7 +41,7 @@ def mechanism(data: Mapping[str, Any]) -> Mechanism:
     >>> mechanism(m.to_dict()) == m
     True
     """
-    if not isinstance(data, Mapping) or data.get("mechanism") not in REGISTRY:
-        name = data.get("mechanism") if isinstance(data, Mapping) else data
+    name = data.get("mechanism") if isinstance(data, Mapping) else data
+    if not isinstance(name, str) or name not in REGISTRY:
         raise ParameterError(f"a mechanism must be one of {', '.join(REGISTRY)}, got {name!r:.80}")
-    return REGISTRY[data["mechanism"]].from_dict(dict(data))
+    return REGISTRY[name].from_dict(dict(data))

@@ -19,18 +19,20 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from sottovoce.domain import Domain
 from sottovoce.errors import ParameterError
+from sottovoce.lazy import numpy as np
 from sottovoce.privacy import Probability
 from sottovoce.randomness import SYSTEM, Keystream, Source
 from sottovoce.reports import Report, Reports, Shape
 
 if TYPE_CHECKING:
-    import numpy as np
     from numpy.typing import NDArray
 
     from sottovoce.domain import Label
     from sottovoce.tally import Tally
 
 MAX_CHANNEL = 2**20
+ROWS = 2**16
+"""Answers randomized at a time, so that the work stays in the processor's cache."""
 
 
 class Mechanism(ABC):
@@ -108,7 +110,10 @@ class Mechanism(ABC):
         An error names its row, counted from `first_row`: a long column may come in parts.
         """
         stream = Keystream.of(seed)
-        data = self._perturb_many(self.domain.encode_many(values, first_row), stream)
+        codes = self.domain.encode_many(values, first_row)
+        data = self.shape.empty(codes.size)
+        for at in range(0, codes.size, ROWS):
+            data[at : at + ROWS] = self._perturb_many(codes[at : at + ROWS], stream)
         return Reports(self, data, stream.simulated)
 
     @abstractmethod

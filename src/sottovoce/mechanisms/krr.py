@@ -96,7 +96,7 @@ class KRR(Mechanism):
     def _perturb_many(self, codes: NDArray[np.int64], stream: Keystream) -> NDArray[Any]:
         truth = stream.bernoulli(self.p, codes.size)
         other = stream.below(self.domain.size - 1, codes.size)
-        return np.where(truth, codes, other + (other >= codes)).astype(self.shape.dtype)
+        return np.where(truth, codes, other + (other >= codes))
 
     def _count(self, data: NDArray[Any]) -> NDArray[np.int64]:
         return np.bincount(data, minlength=self.cells)

@@ -121,7 +121,7 @@ class LocalHash(Mechanism):
         cohorts = stream.below(self.cohorts, codes.size)
         buckets = self._bucket_response._perturb_many(self.hash(cohorts, codes), stream)
         reports: NDArray[Any] = cohorts * self.buckets + buckets
-        return reports.astype(self.shape.dtype)
+        return reports
 
     # A cohort and its multiples hash alike but for the names of the buckets, so the tally keeps one cohort of each
     # such line, the one whose leading digit is 1: with k digits behind the leading one there are g^k of them. Cell 0

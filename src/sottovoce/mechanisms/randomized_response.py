@@ -48,10 +48,10 @@ class RandomizedResponse(KRR):
     @classmethod
     def from_gamma(cls, gamma: float | Fraction, domain: Binary = TRUTH_VALUES) -> RandomizedResponse:
         """Answer truthfully with probability 1/2 + gamma, for gamma in (0, 1/2)."""
-        half = Fraction(1, 2)
-        if check_probability("gamma", gamma) >= half:
+        half, exact = Fraction(1, 2), check_probability("gamma", gamma)
+        if exact >= half:
             raise ParameterError(f"gamma must lie strictly between 0 and 1/2, got {gamma}")
-        return cls(p=half + Fraction(gamma), domain=domain)
+        return cls(p=half + exact, domain=domain)
 
     @classmethod
     def from_coins(cls, domain: Binary = TRUTH_VALUES) -> RandomizedResponse:

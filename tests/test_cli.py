@@ -1,0 +1,322 @@
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.ipc
+import pyarrow.parquet as pq
+import pytest
+
+import sottovoce as sv
+from sottovoce import files
+from sottovoce.cli import main
+
+ANSWERS = ["tea"] * 500 + ["coffee"] * 300 + ["milk"] * 200
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    pd.DataFrame({"id": range(1000), "drink": ANSWERS}).to_csv("data.csv", index=False)
+    return tmp_path
+
+
+def run(capsys: pytest.CaptureFixture[str], *arguments: str, code: int = 0) -> tuple[str, str]:
+    assert main(list(arguments)) == code
+    captured = capsys.readouterr()
+    return captured.out, captured.err
+
+
+RANDOMIZE = ("randomize", "data.csv", "--column", "drink", "--epsilon", "2", "--domain", "tea,coffee,milk")
+
+
+def randomize(capsys: pytest.CaptureFixture[str], output: str = "reports.parquet", *more: str) -> tuple[str, str]:
+    return run(capsys, *RANDOMIZE, "-o", output, *more)
+
+
+@pytest.mark.parametrize("mechanism", ["auto", "krr", "unary", "local_hash"])
+@pytest.mark.parametrize("output", ["reports.parquet", "reports.arrow"])
+def test_there_and_back(capsys: pytest.CaptureFixture[str], mechanism: str, output: str) -> None:
+    out, err = randomize(capsys, output, "--mechanism", mechanism, "--seed", "3")
+    assert "1,000 reports" in out and "SIMULATED" in out and err == ""
+    record = json.loads(run(capsys, "estimate", output, "--json")[0])
+    assert record["n"] == 1000 and record["simulated"] is True and record["epsilon"] <= 2
+    rows = {row["label"]: row for row in record["estimates"]}
+    for label in ("tea", "coffee", "milk"):  # Within 5 standard errors: false alarms 6e-7 each, seeded.
+        assert abs(rows[label]["count"] - ANSWERS.count(label)) < 5 * rows[label]["stderr"] * 1000
+
+
+def test_two_values(capsys: pytest.CaptureFixture[str]) -> None:
+    Path("poll.csv").write_text("vote\nyes\nno\nyes\n")
+    run(capsys, "randomize", "poll.csv", "-c", "vote", "-e", "1", "-d", "no,yes", "-m", "rr", "-o", "poll.arrow")
+    assert json.loads(run(capsys, "estimate", "poll.arrow", "--json")[0])["mechanism"]["mechanism"] == "rr"
+
+
+@pytest.mark.parametrize("kind", ["csv", "tsv", "parquet", "arrow", "dictionary.parquet"])
+def test_input_formats(capsys: pytest.CaptureFixture[str], kind: str) -> None:
+    frame = pl.DataFrame({"id": range(1000), "drink": ANSWERS})
+    path = f"input.{kind}"
+    if kind == "csv":
+        frame.write_csv(path)
+    elif kind == "tsv":
+        frame.write_csv(path, separator="\t")
+    elif kind == "arrow":
+        frame.write_ipc(path)
+    else:
+        column = pl.col("drink").cast(pl.Categorical) if kind.startswith("dictionary") else pl.col("drink")
+        frame.with_columns(column).write_parquet(path)
+    arguments = ("randomize", path, *RANDOMIZE[2:], "-m", "krr", "--seed", "1", "-o")
+    run(capsys, *arguments, "other.parquet")
+    randomize(capsys, "reports.parquet", "--seed", "1", "-m", "krr")
+    assert pq.read_table("other.parquet") == pq.read_table("reports.parquet")
+
+
+def test_numbers_and_truth_values_are_matched_as_text(capsys: pytest.CaptureFixture[str]) -> None:
+    pl.DataFrame({"b": [True, False], "i": [7, 8], "f": [0.5, None]}).write_parquet("typed.parquet")
+    run(capsys, "randomize", "typed.parquet", "-c", "b", "-e", "1", "-d", "false,true", "-o", "b.parquet")
+    run(capsys, "randomize", "typed.parquet", "-c", "i", "-e", "1", "-d", "7,8", "-o", "i.parquet")
+    run(capsys, "randomize", "typed.parquet", "-c", "i", "-e", "1", "-d", "10", "-o", "n.parquet")
+    run(
+        capsys,
+        "randomize",
+        "typed.parquet",
+        "-c",
+        "f",
+        "-e",
+        "1",
+        "-d",
+        "0.5,1",
+        "--missing",
+        "category",
+        "-o",
+        "f.arrow",
+    )
+    assert json.loads(run(capsys, "estimate", "n.parquet", "--json")[0])["mechanism"]["domain"]["values"] == 10
+
+
+def test_a_domain_file(capsys: pytest.CaptureFixture[str]) -> None:
+    Path("drinks.txt").write_text("tea\ncoffee\n\nmilk\n", encoding="utf-8-sig")
+    run(capsys, *RANDOMIZE[:-1], "drinks.txt", "-o", "reports.parquet")
+    assert files.ReportFile(Path("reports.parquet")).mechanism.domain.values == ("tea", "coffee", "milk")
+
+
+def test_reading_the_domain_off_the_column_warns(capsys: pytest.CaptureFixture[str]) -> None:
+    _, err = run(capsys, *RANDOMIZE[:-2], "-o", "reports.parquet")
+    assert err.count("\n") == 1 and "reveals which values occur" in err
+    assert files.ReportFile(Path("reports.parquet")).mechanism.domain.values == ("coffee", "milk", "tea")
+
+
+def test_missing_answers(capsys: pytest.CaptureFixture[str]) -> None:
+    Path("gaps.csv").write_text("drink\ntea\n\nNaN\ncoffee\n" + "tea,\n" * 0)
+    arguments = ("randomize", "gaps.csv", "-c", "drink", "-e", "1", "-d", "tea,coffee", "-o", "gaps.parquet")
+    _, err = run(capsys, *arguments, code=2)
+    assert "missing" in err
+    run(capsys, *arguments, "--missing", "category")
+    assert "(missing)" in run(capsys, "estimate", "gaps.parquet")[0]
+
+
+def test_reports_hold_nothing_but_reports(capsys: pytest.CaptureFixture[str]) -> None:
+    randomize(capsys)
+    table = pq.read_table("reports.parquet")
+    assert table.column_names == ["report"] and table.num_rows == 1000
+    assert set(json.loads(table.schema.metadata[b"sottovoce"])) == {"version", "mechanism", "simulated"}
+
+
+def test_seeded_runs_repeat_and_others_do_not(capsys: pytest.CaptureFixture[str]) -> None:
+    for name in ("a", "b"):
+        randomize(capsys, f"{name}.parquet", "--seed", "7")
+        randomize(capsys, f"{name}.arrow")
+    assert pq.read_table("a.parquet") == pq.read_table("b.parquet")
+    assert Path("a.arrow").read_bytes() != Path("b.arrow").read_bytes()
+
+
+def test_many_batches(capsys: pytest.CaptureFixture[str]) -> None:
+    n = 3 * files.BATCH_ROWS + 17
+    pl.DataFrame({"x": np.arange(n) % 50}).write_parquet("long.parquet")
+    out, _ = run(
+        capsys, "randomize", "long.parquet", "-c", "x", "-e", "1", "-d", "50", "-m", "unary", "-o", "r.parquet"
+    )
+    assert f"{n:,} reports" in out
+    assert json.loads(run(capsys, "estimate", "r.parquet", "--json")[0])["n"] == n
+
+
+def test_several_files_are_one(capsys: pytest.CaptureFixture[str]) -> None:
+    randomize(capsys, "a.parquet")
+    randomize(capsys, "b.arrow")
+    assert json.loads(run(capsys, "estimate", "a.parquet", "b.arrow", "--json")[0])["n"] == 2000
+
+
+def test_estimate_options(capsys: pytest.CaptureFixture[str]) -> None:
+    randomize(capsys)
+    plain = json.loads(run(capsys, "estimate", "reports.parquet", "--json")[0])["estimates"]
+    options = ("--level", "0.99", "--simultaneous", "--population", "--postprocess", "simplex", "--top", "2")
+    record = json.loads(run(capsys, "estimate", "reports.parquet", "--json", *options)[0])
+    assert [row["label"] for row in record["estimates"]] == ["tea", "coffee"]
+    assert record["steps"] == ["simplex"] and record["about"] == "population"
+    assert record["estimates"][0]["low"] < plain[0]["low"]
+    assert "biased by simplex" in run(capsys, "estimate", "reports.parquet", "--sort", "--postprocess", "simplex")[0]
+
+
+@pytest.mark.parametrize("output", ["e.csv", "e.parquet", "e.arrow", "e.json"])
+def test_estimates_to_a_file(capsys: pytest.CaptureFixture[str], output: str) -> None:
+    randomize(capsys)
+    out, _ = run(capsys, "estimate", "reports.parquet", "-o", output)
+    assert "tea" in out
+    if output == "e.json":
+        assert len(json.loads(Path(output).read_text())["estimates"]) == 3
+        return
+    readers = {"e.csv": pl.read_csv, "e.parquet": pl.read_parquet, "e.arrow": pl.read_ipc}
+    frame = readers[output](output)  # type: ignore[operator]
+    assert frame.columns == ["label", "count", "frequency", "stderr", "low", "high"] and len(frame) == 3
+
+
+@pytest.mark.parametrize(("output", "magic"), [("e.svg", b"<?xml"), ("e.png", b"\x89PNG"), ("e.pdf", b"%PDF")])
+def test_plots(capsys: pytest.CaptureFixture[str], output: str, magic: bytes) -> None:
+    randomize(capsys)
+    run(capsys, "estimate", "reports.parquet", "--plot", output)
+    assert Path(output).read_bytes().startswith(magic)
+
+
+def write_damaged_files() -> None:
+    """Files that a user might give by mistake, or an attacker on purpose."""
+    Path("empty.csv").write_text("")
+    Path("header.csv").write_text("id,drink\n")
+    Path("words.parquet").write_text("these are not reports")
+    Path("latin.csv").write_bytes(b"drink\ntea\ncaf\xe9\n")
+    Path("ragged.csv").write_text("id,drink\n1,tea\n2,tea,3\n")
+    whole = Path("reports.parquet").read_bytes()
+    Path("cut.parquet").write_bytes(whole[: len(whole) // 2])
+    Path("flipped.parquet").write_bytes(whole[:8] + bytes(64) + whole[72:])
+    pq.write_table(pa.table({"report": [0, 1]}), "foreign.parquet")
+    schema = pq.read_schema("reports.parquet")
+    note = json.loads(schema.metadata[b"sottovoce"])
+
+    def rewrite(name: str, column: pa.Array, **changes: object) -> None:
+        changed = note | {"mechanism": note["mechanism"] | changes}
+        table = pa.table({"report": column}).replace_schema_metadata({b"sottovoce": json.dumps(changed).encode()})
+        pq.write_table(table, name)
+
+    rewrite("outside.parquet", pa.array([0, 1, 200], pa.uint8()))
+    rewrite("nulls.parquet", pa.array([0, None], pa.uint8()))
+    rewrite("typed.parquet", pa.array([0.5, 1.0]))
+    rewrite("cheaper.parquet", pa.array([0, 1], pa.uint8()), epsilon=0.1)
+    rewrite("huge.parquet", pa.array([0], pa.uint32()), domain={"values": 2**32, "missing": "refuse"})
+
+
+BAD = [
+    (("randomize", "none.csv", *RANDOMIZE[2:], "-o", "x.parquet"), "none.csv: no such file"),
+    (("randomize", "empty.csv", *RANDOMIZE[2:], "-o", "x.parquet"), "empty.csv: cannot be read"),
+    (("randomize", "header.csv", *RANDOMIZE[2:], "-o", "x.parquet"), "no answers to randomize"),
+    (("randomize", "ragged.csv", *RANDOMIZE[2:], "-o", "x.parquet"), "ragged.csv: cannot be read"),
+    (("randomize", "latin.csv", *RANDOMIZE[2:], "-o", "x.parquet"), "latin.csv: cannot be read"),
+    ((*RANDOMIZE[:3], "food", *RANDOMIZE[4:], "-o", "x.parquet"), "no column 'food', the columns are id, drink"),
+    ((*RANDOMIZE[:-1], "tea,coffee", "-o", "x.parquet"), "row 801: an answer must be one of the 2 values"),
+    ((*RANDOMIZE[:-1], "10", "-o", "x.parquet"), "an answer must be a whole number from 0 to 9"),
+    ((*RANDOMIZE[:-1], "tea,tea", "-o", "x.parquet"), "got 'tea' twice"),
+    ((*RANDOMIZE[:-1], "tea", "-o", "x.parquet"), "a domain must be a file, a number of values, or labels"),
+    ((*RANDOMIZE[:-1], "1", "-o", "x.parquet"), "from 2 to 2^32 values, got 1"),
+    ((*RANDOMIZE[:5], "0", *RANDOMIZE[6:], "-o", "x.parquet"), "epsilon must be positive, got 0"),
+    ((*RANDOMIZE[:5], "-1", *RANDOMIZE[6:], "-o", "x.parquet"), "epsilon must be positive, got -1"),
+    ((*RANDOMIZE[:5], "37", *RANDOMIZE[6:], "-o", "x.parquet"), "epsilon must be at most 36"),
+    ((*RANDOMIZE[:5], "nan", *RANDOMIZE[6:], "-o", "x.parquet"), "epsilon must be a number, got nan"),
+    ((*RANDOMIZE[:5], "inf", *RANDOMIZE[6:], "-o", "x.parquet"), "epsilon must be at most 36"),
+    ((*RANDOMIZE[:5], "one", *RANDOMIZE[6:], "-o", "x.parquet"), "'one' is not a valid float"),
+    ((*RANDOMIZE, "-o", "x.csv"), "x.csv: a file of reports must end in .parquet or .arrow"),
+    ((*RANDOMIZE, "-o", "no/such/folder/x.parquet"), "cannot be written: No such file"),
+    ((*RANDOMIZE, "-o", "x.parquet", "-m", "rr"), "needs a domain of 2 values, got 3"),
+    ((*RANDOMIZE, "-o", "x.parquet", "-m", "magic"), "'magic' is not one of"),
+    ((*RANDOMIZE, "-o", "x.parquet", "--max-bits", "1"), "max_bits must be at least 2"),
+    ((*RANDOMIZE, "-o", "x.parquet", "--seed", "-1"), "-1"),
+    (RANDOMIZE, "Missing option '--output'"),
+    (("estimate", "none.parquet"), "none.parquet: no such file"),
+    (("estimate", "."), "is a directory"),
+    (("estimate", "data.csv"), "no column 'report'"),
+    (("estimate", "words.parquet"), "words.parquet: "),
+    (("estimate", "cut.parquet"), "cut.parquet: cannot be read"),
+    (("estimate", "flipped.parquet"), "flipped.parquet: cannot be read"),
+    (("estimate", "foreign.parquet"), "not a file of sottovoce reports"),
+    (("estimate", "outside.parquet"), "outside.parquet: a report must be from 0 to 2, got 200"),
+    (("estimate", "nulls.parquet"), "a report must not be null"),
+    (("estimate", "typed.parquet"), "reports must be of type uint8, got double"),
+    (("estimate", "cheaper.parquet"), "its mechanism is damaged: epsilon must be what the mechanism costs"),
+    (("estimate", "huge.parquet"), "huge.parquet: "),
+    (("estimate", "reports.parquet", "other.parquet"), "another mechanism"),
+    (("estimate", "reports.parquet", "--level", "2"), "level must lie strictly between 0 and 1"),
+    (("estimate", "reports.parquet", "-o", "x.xlsx"), "must end in .csv, .parquet or .arrow"),
+    (("estimate", "reports.parquet", "--plot", "x.gif"), "a plot must end in"),
+    (("demo", "--html", "no/such/folder/x.html"), "cannot be written"),
+    (("no-such-command",), "No such command 'no-such-command'"),
+]
+
+
+@pytest.mark.parametrize(("arguments", "message"), BAD, ids=[message[:40] for _, message in BAD])
+def test_bad_input_is_one_line_and_leaves_nothing(
+    capsys: pytest.CaptureFixture[str], folder: Path, arguments: tuple[str, ...], message: str
+) -> None:
+    randomize(capsys, "reports.parquet", "-m", "krr")
+    randomize(capsys, "other.parquet", "-m", "unary")
+    write_damaged_files()
+    before = sorted(folder.iterdir())
+    out, err = run(capsys, *arguments, code=2)
+    assert message in err
+    assert err.startswith("sotto: ") and err.count("\n") == 1 and out == ""
+    assert sorted(folder.iterdir()) == before
+
+
+def test_a_failed_run_keeps_the_old_file(capsys: pytest.CaptureFixture[str]) -> None:
+    randomize(capsys)
+    before = Path("reports.parquet").read_bytes()
+    run(capsys, *RANDOMIZE[:-1], "tea,coffee", "-o", "reports.parquet", code=2)
+    assert Path("reports.parquet").read_bytes() == before
+
+
+def test_interrupts_leave_nothing(
+    capsys: pytest.CaptureFixture[str], folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupt(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(sv.KRR, "_perturb_many", interrupt)
+    before = sorted(folder.iterdir())
+    _, err = run(capsys, *RANDOMIZE, "-m", "krr", "-o", "reports.parquet", code=130)
+    assert err.strip() == "sotto: interrupted"
+    assert sorted(folder.iterdir()) == before
+
+
+def test_help_and_version(capsys: pytest.CaptureFixture[str]) -> None:
+    assert sv.__version__ in run(capsys, "--version")[0]
+    for command in ("randomize", "estimate", "demo"):
+        out, _ = run(capsys, command, "--help")
+        assert "--json" in out and command in run(capsys, "--help")[0]
+    assert "Usage" in run(capsys, code=2)[1]
+
+
+def test_demo(capsys: pytest.CaptureFixture[str]) -> None:
+    out, _ = run(capsys, "demo")
+    assert "32,561 people" in out and "Armed-Forces" in out and "sottovoce-demo.html" in out
+    page = Path("sottovoce-demo.html").read_text()
+    assert page.count("<svg") == 3
+    assert not re.search(r"(src|href)=.https?:", page), "it loads nothing from elsewhere"
+    record = json.loads(run(capsys, "demo", "--json", "--seed", "1", "--html", "d.html")[0])
+    assert record["n"] == 32_561
+    coins, unary, best = record["answers"]
+    assert coins["truth"] == [28_911, 3_650]
+    assert (unary["mechanism"]["p"], unary["mechanism"]["q"]) == (0.75, 0.25)
+    assert best["epsilon"] <= unary["epsilon"] and best["expected_error"] < unary["expected_error"]
+    assert sum(unary["truth"]) == 32_561 and unary["truth"][-1] == 1_843
+    again = json.loads(run(capsys, "demo", "--json", "--seed", "1", "--html", "d.html")[0])
+    assert again == record
+
+
+def test_the_installed_command() -> None:
+    command = Path(sys.executable).parent / "sotto"
+    done = subprocess.run([command, "estimate", "none"], capture_output=True, text=True, timeout=60)
+    assert (done.returncode, done.stdout, done.stderr) == (2, "", "sotto: none: no such file\n")

@@ -1,0 +1,31 @@
+"""A device needs the standard library alone, and little time."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+DEVICE = """
+import sys
+import sottovoce as sv
+for m in (sv.RandomizedResponse(1.0), sv.KRR(16, 1.0), sv.Unary(16, 1.0), sv.LocalHash(16, 1.0), sv.choose(16, 1.0)):
+    m.randomize(1), m.epsilon, m.variance, m.to_dict(), sv.mechanism(m.to_dict()), m.bits
+sv.KRR(3, 1.0).channel()
+outside = {name.partition(".")[0] for name in sys.modules} - set(sys.stdlib_module_names)
+print(sorted(name for name in outside if not name.startswith(("_", "sottovoce"))))
+"""
+
+
+def test_one_report_needs_the_standard_library_alone() -> None:
+    done = subprocess.run([sys.executable, "-I", "-c", DEVICE], capture_output=True, text=True, timeout=60, check=True)
+    assert done.stdout == "[]\n"
+
+
+def test_without_numpy_a_column_says_what_is_missing() -> None:
+    program = (
+        "import sys; sys.modules['numpy'] = None; import sottovoce as sv\n"
+        "try: sv.KRR(3, 1.0).randomize_many([1, 2])\n"
+        "except sv.SottovoceError as error: print(error)"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=True)
+    assert done.stdout == "this needs numpy: pip install numpy\n"
