@@ -25,7 +25,8 @@ from time import perf_counter
 import numpy as np
 from numpy.typing import NDArray
 
-from sottovoce import KRR, Domain, LocalHash, Mechanism, RandomizedResponse, Unary, __version__
+from sottovoce import KRR, Domain, LocalHash, RandomizedResponse, Unary, __version__
+from sottovoce.mechanisms.pure import Pure
 from sottovoce.render import text_table
 
 HERE = Path(__file__).parent
@@ -44,7 +45,7 @@ PEERS = [
     ("OLH", "multi-freq-ldpy", "LocalHash optimal"),
     ("FLH", "pure-ldp", "LocalHash optimal"),
 ]
-KINDS: dict[str, Callable[[int, float], Mechanism]] = {
+KINDS: dict[str, Callable[[int, float], Pure]] = {
     "RandomizedResponse": lambda _, epsilon: RandomizedResponse(epsilon, domain=Domain(2)),
     "KRR": KRR,
     "Unary symmetric": partial(Unary, kind="symmetric"),
@@ -107,7 +108,7 @@ def zipf(domain: int, n: int) -> NDArray[np.int64]:
     return np.random.default_rng(1).choice(domain, size=n, p=weights / weights.sum())
 
 
-def estimated(m: Mechanism, answers: NDArray[np.int64], seed: int | None = None) -> tuple[float, float]:
+def estimated(m: Pure, answers: NDArray[np.int64], seed: int | None = None) -> tuple[float, float]:
     """The time from answers to frequencies, and their squared error as a multiple of the closed form."""
     start = perf_counter()
     frequency = m.tally().add_many(m.randomize_many(answers, seed)).estimate().frequency
@@ -153,7 +154,7 @@ def install(library: str) -> str:
     return failure or run([*pip, *REQUIREMENTS[library]])[1]
 
 
-def peer_speed(protocol: str, library: str, beside: Mechanism, answers: Path, limit: float) -> Speed:
+def peer_speed(protocol: str, library: str, beside: Pure, answers: Path, limit: float) -> Speed:
     if failure := install(library):
         return Speed(protocol, library, failure=failure)
     options = [f"--domain={beside.domain.size}", f"--epsilon={beside.epsilon}", f"--seconds={limit}"]

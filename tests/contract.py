@@ -12,12 +12,14 @@ import math
 from collections import defaultdict
 from collections.abc import Callable, Iterator
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 from scipy.stats import chi2
 
 import sottovoce as sv
 from sottovoce.mechanisms.base import Mechanism
+from sottovoce.mechanisms.pure import Pure
 from sottovoce.privacy import Probability, log_above
 from sottovoce.randomness import Source, threshold
 from sottovoce.reports import Report
@@ -77,7 +79,7 @@ def check_epsilon_is_the_worst_ratio(m: Mechanism) -> None:
     assert m.epsilon == log_above(worst)
 
 
-def check_supports_have_p_and_q(m: Mechanism) -> None:
+def check_supports_have_p_and_q(m: Pure) -> None:
     supported = {report: set(m.supports(report)) for law in m.channel().values() for report in law}
     for code, law in enumerate(m.channel().values()):
         for other in range(m.domain.size):
@@ -88,7 +90,7 @@ def check_supports_have_p_and_q(m: Mechanism) -> None:
 def check_every_draw_gives_the_channel(m: Mechanism) -> None:
     for label, law in m.channel().items():
         found: dict[Report, Fraction] = defaultdict(Fraction)
-        for report, weight in every_draw(lambda source: m._perturb(m.domain.encode(label), source)):  # noqa: B023
+        for report, weight in every_draw(lambda source: m._perturb(m._encode(label, source), source)):  # noqa: B023
             found[report] += weight
         assert found == law
 
@@ -99,7 +101,7 @@ def check_bits_count_the_reports(m: Mechanism) -> None:
     assert all(m.shape.check(report) == report for report in reports)
 
 
-def check_tally_counts_the_support(m: Mechanism) -> None:
+def check_tally_counts_the_support(m: Pure) -> None:
     for report in {report for law in m.channel().values() for report in law}:
         support = m.tally().add(report).estimate().support
         assert set(np.flatnonzero(support)) == set(m.supports(report))
@@ -134,7 +136,7 @@ def check_merges_are_exact(m: Mechanism) -> None:
     a, b, c = ([part[i] for i in range(len(part))] for part in (reports[:200], reports[200:201], reports[201:]))
     whole = m.tally().add_many(np.asarray(reports))
 
-    def tally(part: list[Report]) -> sv.Tally:
+    def tally(part: list[Report]) -> sv.Tally[Any]:
         return m.tally().add_many(part)
 
     assert tally(a).merge(tally(b)).merge(tally(c)) == whole
@@ -143,7 +145,7 @@ def check_merges_are_exact(m: Mechanism) -> None:
     assert m.tally().merge(whole).merge(m.tally()) == whole
 
 
-def check_errors_are_as_declared(m: Mechanism) -> None:
+def check_errors_are_as_declared(m: Pure) -> None:
     """Over 20,000 runs the mean error is zero and the mean squared error the closed form's, within 5%.
 
     The mean squared error of a run varies by a factor of at most sqrt(2), so its mean over the runs is known to 1%,
@@ -165,7 +167,7 @@ def check_round_trip(m: Mechanism) -> None:
     again = type(m).from_dict(json.loads(json.dumps(m.to_dict())))
     assert again == m
     assert hash(again) == hash(m)
-    assert (again.epsilon, again.p, again.q, again.bits) == (m.epsilon, m.p, m.q, m.bits)
+    assert (again.epsilon, again.bits) == (m.epsilon, m.bits)
 
 
 def check_never_spends_more_than_asked(build: Callable[[float], Mechanism]) -> None:
@@ -178,12 +180,14 @@ def check_never_spends_more_than_asked(build: Callable[[float], Mechanism]) -> N
 CHECKS: list[Callable[[Mechanism], None]] = [
     check_law_is_a_distribution,
     check_epsilon_is_the_worst_ratio,
-    check_supports_have_p_and_q,
     check_every_draw_gives_the_channel,
     check_bits_count_the_reports,
-    check_tally_counts_the_support,
     check_columns_have_the_same_law,
     check_merges_are_exact,
-    check_errors_are_as_declared,
     check_round_trip,
+]
+PURE_CHECKS: list[Callable[[Pure], None]] = [
+    check_supports_have_p_and_q,
+    check_tally_counts_the_support,
+    check_errors_are_as_declared,
 ]

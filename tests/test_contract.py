@@ -15,6 +15,7 @@ import contract
 import sottovoce as sv
 from sottovoce import mechanisms
 from sottovoce.mechanisms.base import Mechanism
+from sottovoce.mechanisms.pure import Pure
 
 GAPPED = sv.Domain(["a", "b", "c"], missing="category")
 
@@ -58,7 +59,7 @@ BUILDERS: dict[str, Callable[[float], Mechanism]] = {
     "choose": lambda epsilon: sv.choose(100, epsilon),
 }
 
-TWINS: list[tuple[Callable[[Mechanism], None], Mechanism]] = [
+TWINS: list[tuple[Callable[[Any], None], Mechanism]] = [
     (contract.check_law_is_a_distribution, broken.LawThatLeaks(3, 1.0)),
     (contract.check_epsilon_is_the_worst_ratio, broken.EpsilonRoundedDown(3, 1.0)),
     (contract.check_epsilon_is_the_worst_ratio, broken.TwoDecimals(3, 1.0)),
@@ -103,19 +104,25 @@ def test_contract(check: Callable[[Mechanism], None], m: Mechanism) -> None:
     check(m)
 
 
+@pytest.mark.parametrize("check", contract.PURE_CHECKS, ids=lambda check: check.__name__)
+@pytest.mark.parametrize("m", [case for case in ALL if isinstance(case.values[0], Pure)])
+def test_pure_contract(check: Callable[[Pure], None], m: Pure) -> None:
+    check(m)
+
+
 @pytest.mark.parametrize("name", BUILDERS)
 def test_never_spends_more_than_asked(name: str) -> None:
     contract.check_never_spends_more_than_asked(BUILDERS[name])
 
 
 @pytest.mark.parametrize(("check", "twin"), TWINS, ids=lambda x: getattr(x, "__name__", type(x).__name__))
-def test_broken_twins_are_caught(check: Callable[[Mechanism], None], twin: Mechanism) -> None:
+def test_broken_twins_are_caught(check: Callable[[Any], None], twin: Mechanism) -> None:
     with pytest.raises((AssertionError, sv.SottovoceError)):
         check(twin)
 
 
 @pytest.mark.parametrize(("check", "twin"), TWINS, ids=lambda x: getattr(x, "__name__", type(x).__name__))
-def test_their_sound_parents_pass(check: Callable[[Mechanism], None], twin: Any) -> None:
+def test_their_sound_parents_pass(check: Callable[[Any], None], twin: Any) -> None:
     parent: Any = type(twin).__base__
     check(parent(twin.domain, 1.0))
 
@@ -126,4 +133,4 @@ def test_spending_more_than_asked_is_caught() -> None:
 
 
 def test_every_check_has_a_twin_that_fails_it() -> None:
-    assert {check for check, _ in TWINS} == set(contract.CHECKS)
+    assert {check for check, _ in TWINS} == {*contract.CHECKS, *contract.PURE_CHECKS}

@@ -16,7 +16,7 @@ report_lists = st.lists(st.integers(0, 2), max_size=30)
 
 @given(report_lists, report_lists, report_lists)
 def test_tallies_are_a_commutative_monoid(a: list[int], b: list[int], c: list[int]) -> None:
-    def tally(*parts: list[int]) -> sv.Tally:
+    def tally(*parts: list[int]) -> sv.Tally[sv.Estimate]:
         total = M.tally()
         for part in parts:
             total.merge(M.tally().add_many(part))

@@ -12,9 +12,10 @@ from typing import Any
 
 import sottovoce as sv
 from sottovoce.mechanisms.base import Mechanism
+from sottovoce.mechanisms.pure import Pure
 from sottovoce.privacy import GRID
 from sottovoce.randomness import Source
-from sottovoce.reports import Report
+from sottovoce.reports import Index, Report
 
 HERE = Path(__file__).parent
 GAPPED = sv.Domain(["a", "b", "c"], missing="category")
@@ -58,25 +59,29 @@ def vector(m: Mechanism, seed: int) -> dict[str, Any]:
     cases, tally = [], m.tally()
     for at, label in enumerate(labels):
         source = Recorder(1000 * seed + at)
-        report = m._perturb(m.domain.encode(label), source)
+        report = m._perturb(m._encode(label, source), source)
         tally.add(report)
         cases.append({"value": label, "draws": source.draws, "report": to_json(report)})
-    estimate = tally.estimate()
-    expected = {"support": estimate.support.tolist(), "frequency": estimate.frequency.tolist()}
     return {
         "mechanism": m.to_dict(),
         "bits": m.bits,
-        "q": [m.q.numerator, m.q.denominator],
         "cases": cases,
-        "estimate": {"n": estimate.n, **expected, "stderr": estimate.stderr.tolist()},
+        "tally": {"n": tally.n, "cells": tally.cells.tolist()},
+        **(frequencies(m, tally) if isinstance(m, Pure) else {}),
         "invalid_values": ["no such value", -1, 10**6, *([None, ""] if m.domain.missing == "refuse" else [])],
         "invalid_reports": invalid_reports(m),
     }
 
 
+def frequencies(m: Pure, tally: sv.Tally[sv.Estimate]) -> dict[str, Any]:
+    e = tally.estimate()
+    estimate = {"support": e.support.tolist(), "frequency": e.frequency.tolist(), "stderr": e.stderr.tolist()}
+    return {"q": [m.q.numerator, m.q.denominator], "estimate": estimate}
+
+
 def invalid_reports(m: Mechanism) -> list[Any]:
-    if m.name != "unary":
-        return [-1, m.shape.outcomes, 2**53, 0.5, "0", None, True]  # type: ignore[attr-defined]
+    if isinstance(m.shape, Index):
+        return [-1, m.shape.outcomes, 2**53, 0.5, "0", None, True]
     width = (m.bits + 7) // 8
     spare = [("00" * (width - 1)) + "80"] if m.bits % 8 else []
     return ["", "00" * (width - 1), "00" * (width + 1), *spare, 0, None]

@@ -167,7 +167,7 @@ def estimate(
         _print_estimate(result, errors)
 
 
-def _tally(sources: list[ReportFile]) -> Tally:
+def _tally(sources: list[ReportFile]) -> Tally[Any]:
     total = sources[0].mechanism.tally()
     for source in sources:
         if source.mechanism != total.mechanism:

@@ -17,7 +17,8 @@ from sottovoce.domain import Domain
 from sottovoce.errors import MissingDependencyError
 from sottovoce.estimate import Estimate
 from sottovoce.lazy import numpy as np
-from sottovoce.mechanisms import Mechanism, RandomizedResponse, Unary, choose
+from sottovoce.mechanisms import RandomizedResponse, Unary, choose
+from sottovoce.mechanisms.pure import Pure
 from sottovoce.models import DiscreteLaplace
 from sottovoce.randomness import SYSTEM, Keystream, Replay
 from sottovoce.render import html_table, interval_plot, label_text, plural
@@ -49,7 +50,7 @@ class Answer:
     """One question, asked through one mechanism, beside the truth and a trusted curator's answer."""
 
     title: str
-    mechanism: Mechanism
+    mechanism: Pure
     estimate: Estimate
     truth: Sequence[int]
     central: Sequence[int]
@@ -98,7 +99,7 @@ def run(seed: int | None = None) -> list[Answer]:
     ]
 
 
-def _ask(title: str, m: Mechanism, answers: Sequence[Any], stream: Keystream) -> Answer:
+def _ask(title: str, m: Pure, answers: Sequence[Any], stream: Keystream) -> Answer:
     estimate = m.tally().add_many(m.randomize_many(answers, seed=stream)).estimate()
     truth = [answers.count(label) for label in m.domain.labels]
     # One changed answer moves two counts by one each; of two values, one count tells both.

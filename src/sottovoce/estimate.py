@@ -8,25 +8,20 @@ questions have two errors. About the respondents themselves, only the randomizer
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from statistics import NormalDist
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 from sottovoce.errors import DomainError, ParameterError
-from sottovoce.lazy import load
 from sottovoce.lazy import numpy as np
-from sottovoce.render import html_table, interval_plot, label_text, text_table
+from sottovoce.result import Result
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
     from numpy.typing import NDArray
 
     from sottovoce.domain import Domain, Label
     from sottovoce.privacy import Probability
-
-SHOWN = 25
-FRAMES = ("pandas", "polars", "arrow")
 
 
 class Interval(NamedTuple):
@@ -49,7 +44,7 @@ class Row:
 
 
 @dataclass(frozen=True, eq=False)
-class Estimate:
+class Estimate(Result):
     """Frequencies of the values of a domain, with their errors. Made by `Tally.estimate`.
 
     Estimates are unbiased, so one of a rare value may be negative: it stays as it is unless a step of `postprocess`
@@ -65,6 +60,7 @@ class Estimate:
     (array([0.13, 0.53]), array([0.47, 0.87]))
     """
 
+    measure: ClassVar[str] = "frequency"
     domain: Domain
     n: int
     support: NDArray[np.int64]
@@ -117,7 +113,7 @@ class Estimate:
         (Bonferroni), also when only the top few are looked at.
         """
         error = self.population_stderr if population else self.stderr
-        half = _quantile(level, self.domain.size if simultaneous else 1) * error
+        half = quantile(level, self.domain.size if simultaneous else 1) * error
         return Interval(self.unbiased - half, self.unbiased + half)
 
     # Choosing what to look at.
@@ -147,92 +143,18 @@ class Estimate:
     def __len__(self) -> int:
         return len(self.labels)
 
-    # Showing it.
-
     def rows(self, level: float = 0.95, simultaneous: bool = False, population: bool = False) -> list[Row]:
         error = self.population_stderr if population else self.stderr
         low, high = self.interval(level, simultaneous, population)
         columns = (self.counts, self.frequency, error, low, high)
         return [Row(*row) for row in zip(self.labels, *(column.tolist() for column in columns), strict=True)]
 
-    def to_frame(
-        self, kind: str = "pandas", level: float = 0.95, simultaneous: bool = False, population: bool = False
-    ) -> Any:
-        """A data frame: pandas, Polars or Arrow."""
-        if kind not in FRAMES:
-            raise ParameterError(f"kind must be one of {', '.join(FRAMES)}, got {kind!r}")
-        rows = self.rows(level, simultaneous, population)
-        columns = {field.name: [getattr(row, field.name) for row in rows] for field in fields(Row)}
-        if len({type(label) for label in columns["label"] if label is not None}) > 1:
-            columns["label"] = [label_text(label) for label in columns["label"]]
-        if kind == "arrow":
-            return load("pyarrow").table(columns)
-        return load(kind).DataFrame(columns)
-
-    def to_dict(self, level: float = 0.95, simultaneous: bool = False, population: bool = False) -> dict[str, Any]:
-        """A form for JSON."""
-        return {
-            "n": self.n,
-            "epsilon": self.epsilon,
-            "level": level,
-            "simultaneous": simultaneous,
-            "about": "population" if population else "respondents",
-            "steps": list(self.steps),
-            "simulated": self.simulated,
-            "estimates": [asdict(row) for row in self.rows(level, simultaneous, population)],
-        }
-
-    @property
-    def caption(self) -> str:
-        """One line that says what the numbers rest on."""
-        parts = [f"n = {self.n:,}", f"epsilon = {self.epsilon:.6g}"]
-        parts += [f"biased by {', '.join(self.steps)}"] if self.steps else []
-        parts += ["SIMULATED with a seed: not private"] if self.simulated else []
-        return "; ".join(parts)
-
-    def table(
-        self, level: float = 0.95, simultaneous: bool = False, population: bool = False
-    ) -> tuple[list[str], list[list[str]]]:
-        """Header and cells, formatted for people."""
-        header = ["value", "count", "frequency", "std. error", f"{100 * level:.6g}% interval"]
-        cells = [
-            [
-                label_text(row.label),
-                f"{row.count:,.0f}",
-                f"{row.frequency:.4f}",
-                f"{row.stderr:.4f}",
-                f"{row.low:.4f} .. {row.high:.4f}",
-            ]
-            for row in self.rows(level, simultaneous, population)
-        ]
-        return header, cells
-
-    def plot(
-        self,
-        level: float = 0.95,
-        simultaneous: bool = False,
-        population: bool = False,
-        ax: Axes | None = None,
-    ) -> Axes:
-        """A dot and its interval for each value. Needs matplotlib; returns the axes."""
-        low, high = self.interval(level, simultaneous, population)
-        labels = [label_text(label) for label in self.labels]
-        return interval_plot(labels, self.frequency, low, high, xlabel="frequency", title=self.caption, ax=ax)
-
-    def __str__(self) -> str:
-        header, cells = self.table()
-        more = [f"... and {len(cells) - SHOWN} more values"] if len(cells) > SHOWN else []
-        return "\n".join([text_table(header, cells[:SHOWN]), *more, self.caption])
-
     def __repr__(self) -> str:
         return f"<Estimate of {len(self)} frequencies; {self.caption}>"
 
-    def _repr_html_(self) -> str:
-        header, cells = self.table()
-        return html_table(header, cells[:SHOWN], self.caption)
 
-
-def _quantile(level: float, comparisons: int) -> float:
+def quantile(level: float, comparisons: int = 1) -> float:
+    """How many standard errors an interval reaches to either side, to hold for all comparisons at once."""
     if not 0 < level < 1:
         raise ParameterError(f"level must lie strictly between 0 and 1, got {level}")
     return -NormalDist().inv_cdf((1 - level) / (2 * comparisons))

@@ -7,18 +7,14 @@ and an estimate costs the same after a billion reports as after ten.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
 from sottovoce.errors import ParameterError, ReportError
-from sottovoce.estimate import Estimate
 from sottovoce.lazy import numpy as np
 from sottovoce.reports import Index, Report, Reports, Shape
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
-
-    from sottovoce.domain import Domain
-    from sottovoce.privacy import Probability
 
 
 MAX_CELLS = 2**28
@@ -26,27 +22,22 @@ ROWS = 2**16
 """Reports counted at a time, so that the work stays in the processor's cache."""
 
 
-class Countable(Protocol):
+R = TypeVar("R", covariant=True)
+
+
+class Countable(Protocol[R]):
     """What a tally asks of a mechanism."""
 
-    @property
-    def domain(self) -> Domain: ...
-    @property
-    def p(self) -> Probability: ...
-    @property
-    def q(self) -> Probability: ...
-    @property
-    def epsilon(self) -> float: ...
     @property
     def shape(self) -> Shape: ...
     @property
     def cells(self) -> int: ...
     def to_dict(self) -> dict[str, Any]: ...
     def _count(self, data: NDArray[Any]) -> NDArray[np.int64]: ...
-    def _support(self, cells: NDArray[np.int64]) -> NDArray[np.int64]: ...
+    def _estimate(self, tally: Tally[Any]) -> R: ...
 
 
-class Tally:
+class Tally(Generic[R]):
     """The counts of a mechanism's reports. It starts empty; `add` and `merge` are the only changes.
 
     >>> from sottovoce import KRR
@@ -55,7 +46,7 @@ class Tally:
     4
     """
 
-    def __init__(self, mechanism: Countable) -> None:
+    def __init__(self, mechanism: Countable[R]) -> None:
         if mechanism.cells > MAX_CELLS:
             raise ParameterError(
                 f"a tally must have at most 2^28 cells (2 GB), {mechanism!r} needs {mechanism.cells:,}"
@@ -65,11 +56,11 @@ class Tally:
         self.cells: NDArray[np.int64] = np.zeros(mechanism.cells, dtype=np.int64)
         self.simulated = False
 
-    def add(self, report: Report) -> Tally:
+    def add(self, report: Report) -> Tally[R]:
         """Count one report."""
         return self.add_many([self.mechanism.shape.check(report)])
 
-    def add_many(self, reports: Reports | Iterable[Report] | NDArray[Any]) -> Tally:
+    def add_many(self, reports: Reports | Iterable[Report] | NDArray[Any]) -> Tally[R]:
         """Count a column of reports. All of them are checked before any is counted."""
         data: Any = reports
         simulated = False
@@ -87,7 +78,7 @@ class Tally:
         self.simulated |= simulated
         return self
 
-    def merge(self, other: Tally) -> Tally:
+    def merge(self, other: Tally[R]) -> Tally[R]:
         """Add another tally of the same mechanism to this one."""
         if other.mechanism != self.mechanism:
             raise ReportError(f"a tally of {other.mechanism!r} cannot be merged into one of {self.mechanism!r}")
@@ -96,12 +87,11 @@ class Tally:
         self.simulated |= other.simulated
         return self
 
-    def estimate(self) -> Estimate:
-        """Unbiased frequencies of all values, with their errors."""
+    def estimate(self) -> R:
+        """What the reports tell, with its errors: an `Estimate` of frequencies, or what else the mechanism is for."""
         if not self.n:
             raise ParameterError("an estimate needs at least one report, got none")
-        m = self.mechanism
-        return Estimate(m.domain, self.n, m._support(self.cells), m.p, m.q, m.epsilon, self.simulated)
+        return self.mechanism._estimate(self)
 
     def to_dict(self) -> dict[str, Any]:
         """A form for JSON that `Tally.from_dict` reads back."""
@@ -113,7 +103,7 @@ class Tally:
         }
 
     @classmethod
-    def from_dict(cls, data: dict[str, Any], mechanism: Countable) -> Tally:
+    def from_dict(cls, data: dict[str, Any], mechanism: Countable[R]) -> Tally[R]:
         """A tally that was written down for just this mechanism."""
         if not isinstance(data, dict) or set(data) != {"mechanism", "n", "cells", "simulated"}:
             raise ReportError(f"a tally must have the fields mechanism, n, cells and simulated, got {data!r:.80}")

@@ -1,9 +1,7 @@
 """What every mechanism is: frozen parameters with one contract.
 
-A mechanism here is pure: a report supports a set of values; the true value is supported with probability p, any
-other with probability q. From p and q alone follow the estimate, its variance, intervals and the choice of mechanism,
-so these are written once, elsewhere. A subclass says how a report is drawn, what it supports, and how reports are
-counted in a number of integers that does not grow with the reports.
+A mechanism turns one answer into one report. It says how a report is drawn, with which exact probabilities, how reports
+are counted in a number of integers that does not grow with them, and what the counts tell.
 
 The meaning of a published name or field never changes: a new meaning gets a new name.
 """
@@ -11,16 +9,13 @@ The meaning of a published name or field never changes: a new meaning gets a new
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable
 from dataclasses import fields
 from fractions import Fraction
-from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from sottovoce.domain import Domain
 from sottovoce.errors import ParameterError
 from sottovoce.lazy import numpy as np
-from sottovoce.privacy import Probability
 from sottovoce.randomness import SYSTEM, Keystream, Source
 from sottovoce.reports import Report, Reports, Shape
 
@@ -28,6 +23,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from sottovoce.domain import Label
+    from sottovoce.result import Result
     from sottovoce.tally import Tally
 
 MAX_CHANNEL = 2**20
@@ -36,20 +32,11 @@ ROWS = 2**16
 
 
 class Mechanism(ABC):
-    """A randomizer for one answer from a domain. Subclasses are frozen dataclasses."""
+    """A randomizer for one answer. Subclasses are frozen dataclasses."""
 
     name: ClassVar[str]
-    domain: Domain
-
-    if TYPE_CHECKING:  # Some subclasses store these, others derive them.
-
-        @property
-        def p(self) -> Probability:
-            """The probability that a report supports the true value."""
-
-        @property
-        def q(self) -> Probability:
-            """The probability that a report supports any one other value."""
+    domain_type: ClassVar[type[Any]] = Domain
+    domain: Any
 
     # What a mechanism declares.
 
@@ -68,15 +55,6 @@ class Mechanism(ABC):
         """Bits in one report."""
         return self.shape.bits
 
-    @cached_property
-    def variance(self) -> float:
-        """The mean squared error of a frequency, averaged over the domain, times the number of reports.
-
-        It does not depend on the true frequencies, since those add up to one.
-        """
-        p, q, D = self.p, self.q, self.domain.size
-        return float((q * (1 - q) + (p * (1 - p) - q * (1 - q)) / D) / (p - q) ** 2)
-
     def channel(self) -> dict[Label, dict[Report, Fraction]]:
         """The exact law: the probability of each report, for each value. For small mechanisms only."""
         cells = self.domain.size * 2**self.bits
@@ -88,15 +66,16 @@ class Mechanism(ABC):
     def _law(self, code: int) -> dict[Report, Fraction]:
         """The probability of each report that a value can lead to."""
 
-    @abstractmethod
-    def supports(self, report: Report) -> Iterable[int]:
-        """The codes of the values that a report speaks for."""
-
     # What a device does.
 
     def randomize(self, value: object) -> Report:
         """One report for one answer, with the operating system's randomness."""
-        return self._perturb(self.domain.encode(value), SYSTEM)
+        return self._perturb(self._encode(value, SYSTEM), SYSTEM)
+
+    def _encode(self, value: object, source: Source) -> int:
+        """The code of an answer. A number may be rounded at random."""
+        code: int = self.domain.encode(value)
+        return code
 
     @abstractmethod
     def _perturb(self, code: int, source: Source) -> Report:
@@ -110,18 +89,22 @@ class Mechanism(ABC):
         An error names its row, counted from `first_row`: a long column may come in parts.
         """
         stream = Keystream.of(seed)
-        codes = self.domain.encode_many(values, first_row)
+        codes = self._encode_many(values, stream, first_row)
         data = self.shape.empty(codes.size)
         for at in range(0, codes.size, ROWS):
             data[at : at + ROWS] = self._perturb_many(codes[at : at + ROWS], stream)
         return Reports(self, data, stream.simulated)
+
+    def _encode_many(self, values: Any, stream: Keystream, first_row: int) -> NDArray[np.int64]:
+        codes: NDArray[np.int64] = self.domain.encode_many(values, first_row)
+        return codes
 
     @abstractmethod
     def _perturb_many(self, codes: NDArray[np.int64], stream: Keystream) -> NDArray[Any]: ...
 
     # What a collector does.
 
-    def tally(self) -> Tally:
+    def tally(self) -> Tally[Any]:
         """An empty tally for this mechanism's reports."""
         from sottovoce.tally import Tally
 
@@ -137,8 +120,8 @@ class Mechanism(ABC):
         """Checked reports, counted into cells."""
 
     @abstractmethod
-    def _support(self, cells: NDArray[np.int64]) -> NDArray[np.int64]:
-        """For each value, how many of the counted reports support it."""
+    def _estimate(self, tally: Tally[Any]) -> Result:
+        """What the counts tell about the answers."""
 
     # What travels.
 
@@ -155,7 +138,7 @@ class Mechanism(ABC):
         if set(data) != expected:
             odd = ", ".join(sorted(map(str, set(data) ^ expected)))
             raise ParameterError(f"{cls.name} must have just the fields {', '.join(sorted(expected))}; check {odd}")
-        parameters = {name: data[name] for name in names} | {"domain": Domain.from_dict(data["domain"])}
+        parameters = {name: data[name] for name in names} | {"domain": cls.domain_type.from_dict(data["domain"])}
         built = cls(**parameters)
         for name in names:
             if _to_json(getattr(built, name)) != data[name]:
@@ -176,6 +159,6 @@ class Mechanism(ABC):
 
 
 def _to_json(value: Any) -> Any:
-    if isinstance(value, Domain):
+    if hasattr(value, "to_dict"):
         return value.to_dict()
     return float(value) if isinstance(value, Fraction) else value

@@ -4,9 +4,9 @@ from collections.abc import Iterable
 
 from sottovoce.domain import Domain, Label
 from sottovoce.errors import ParameterError
-from sottovoce.mechanisms.base import Mechanism
 from sottovoce.mechanisms.krr import KRR
 from sottovoce.mechanisms.local_hash import LocalHash
+from sottovoce.mechanisms.pure import Pure
 from sottovoce.mechanisms.unary import Unary
 from sottovoce.privacy import check_epsilon
 
@@ -16,7 +16,7 @@ SLACK = 1.01
 
 def choose(
     domain: int | Iterable[Label] | Domain, epsilon: float, n: int | None = None, max_bits: int | None = None
-) -> Mechanism:
+) -> Pure:
     """The mechanism of least variance for a domain and an epsilon, with reports of at most `max_bits`.
 
     The variance of every mechanism falls like 1/n, so that n does not sway the choice among those there are now.
@@ -29,7 +29,7 @@ def choose(
     domain, epsilon = Domain.of(domain), check_epsilon(epsilon)
     if n is not None and n < 1:
         raise ParameterError(f"n must be at least 1, got {n}")
-    candidates: list[Mechanism] = [KRR(domain, epsilon), Unary(domain, epsilon), LocalHash(domain, epsilon)]
+    candidates: list[Pure] = [KRR(domain, epsilon), Unary(domain, epsilon), LocalHash(domain, epsilon)]
     fitting = [m for m in candidates if max_bits is None or m.bits <= max_bits]
     if not fitting:
         least = min(m.bits for m in candidates)

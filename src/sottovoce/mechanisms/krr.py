@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from sottovoce.domain import Domain, Label
 from sottovoce.errors import ParameterError
 from sottovoce.lazy import numpy as np
-from sottovoce.mechanisms.base import Mechanism
+from sottovoce.mechanisms.pure import Pure
 from sottovoce.privacy import (
     Probability,
     check_epsilon,
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, init=False, repr=False)
-class KRR(Mechanism):
+class KRR(Pure):
     """K-ary randomized response: the truth with probability p, otherwise another value, each as likely.
 
     The best choice for few values or a large epsilon: with D values its variance grows like D.

@@ -11,8 +11,8 @@ from sottovoce.domain import Domain, Label
 from sottovoce.errors import ParameterError
 from sottovoce.field import MAX_ORDER, Field, is_order
 from sottovoce.lazy import numpy as np
-from sottovoce.mechanisms.base import Mechanism
 from sottovoce.mechanisms.krr import KRR
+from sottovoce.mechanisms.pure import Pure
 from sottovoce.privacy import Probability, check_epsilon
 from sottovoce.randomness import Keystream, Source
 from sottovoce.reports import Index, Report
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, init=False, repr=False)
-class LocalHash(Mechanism):
+class LocalHash(Pure):
     """Local hashing: a public hash of the value to a few buckets, then k-ary randomized response on the bucket.
 
     The hash functions are inner products over a finite field. Write a value and a cohort as vectors of base-g digits;

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from sottovoce.domain import Domain, Label
 from sottovoce.errors import ParameterError
 from sottovoce.lazy import numpy as np
-from sottovoce.mechanisms.base import Mechanism
+from sottovoce.mechanisms.pure import Pure
 from sottovoce.privacy import (
     Probability,
     check_epsilon,
@@ -29,7 +29,7 @@ ROWS = 2**14
 
 
 @dataclass(frozen=True, init=False, repr=False)
-class Unary(Mechanism):
+class Unary(Pure):
     """Unary encoding: one bit for each value, set with probability p for the true value and q for any other.
 
     The symmetric kind flips every bit alike (q = 1 - p); the optimal kind sends the true bit by a fair coin (p = 1/2),

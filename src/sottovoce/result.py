@@ -1,0 +1,109 @@
+"""What every analysis ends in: rows of estimates, each with its error and interval, and the ways to show them."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import asdict, fields
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from sottovoce.errors import ParameterError
+from sottovoce.lazy import load
+from sottovoce.render import html_table, interval_plot, label_text, text_table
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+SHOWN = 25
+FRAMES = ("pandas", "polars", "arrow")
+FORMATS = {"count": ",.0f", "frequency": ".4f"}
+
+
+class Result(ABC):
+    """Estimates that carry their errors. A subclass makes the rows; this class shows them.
+
+    A row is a dataclass that begins with `label` and ends with `stderr`, `low`, `high`; `measure` names the column
+    that the interval is about.
+    """
+
+    measure: ClassVar[str]
+    n: int
+    epsilon: float
+    simulated: bool
+    steps: tuple[str, ...] = ()
+
+    @abstractmethod
+    def rows(self, level: float = 0.95, simultaneous: bool = False, population: bool = False) -> Sequence[Any]:
+        """One row for each thing estimated, with an interval at the level."""
+
+    @property
+    def caption(self) -> str:
+        """One line that says what the numbers rest on."""
+        parts = [f"n = {self.n:,}", f"epsilon = {self.epsilon:.6g}"]
+        parts += [f"biased by {', '.join(self.steps)}"] if self.steps else []
+        parts += ["SIMULATED with a seed: not private"] if self.simulated else []
+        return "; ".join(parts)
+
+    def to_frame(
+        self, kind: str = "pandas", level: float = 0.95, simultaneous: bool = False, population: bool = False
+    ) -> Any:
+        """A data frame: pandas, Polars or Arrow."""
+        if kind not in FRAMES:
+            raise ParameterError(f"kind must be one of {', '.join(FRAMES)}, got {kind!r}")
+        rows = self.rows(level, simultaneous, population)
+        columns = {field.name: [getattr(row, field.name) for row in rows] for field in fields(rows[0])}
+        if len({type(label) for label in columns["label"] if label is not None}) > 1:
+            columns["label"] = [label_text(label) for label in columns["label"]]
+        if kind == "arrow":
+            return load("pyarrow").table(columns)
+        return load(kind).DataFrame(columns)
+
+    def to_dict(self, level: float = 0.95, simultaneous: bool = False, population: bool = False) -> dict[str, Any]:
+        """A form for JSON."""
+        return {
+            "n": self.n,
+            "epsilon": self.epsilon,
+            "level": level,
+            "simultaneous": simultaneous,
+            "about": "population" if population else "respondents",
+            "steps": list(self.steps),
+            "simulated": self.simulated,
+            "estimates": [asdict(row) for row in self.rows(level, simultaneous, population)],
+        }
+
+    def table(
+        self, level: float = 0.95, simultaneous: bool = False, population: bool = False
+    ) -> tuple[list[str], list[list[str]]]:
+        """Header and cells, formatted for people."""
+        rows = self.rows(level, simultaneous, population)
+        middle = [field.name for field in fields(rows[0])[1:-3]]
+        digits = FORMATS.get(self.measure, ".6g")
+        header = ["value", *middle, "std. error", f"{100 * level:.6g}% interval"]
+        cells = [
+            [
+                label_text(row.label),
+                *(format(getattr(row, name), FORMATS.get(name, digits)) for name in middle),
+                format(row.stderr, digits),
+                f"{row.low:{digits}} .. {row.high:{digits}}",
+            ]
+            for row in rows
+        ]
+        return header, cells
+
+    def plot(
+        self, level: float = 0.95, simultaneous: bool = False, population: bool = False, ax: Axes | None = None
+    ) -> Axes:
+        """A dot and its interval for each row. Needs matplotlib; returns the axes."""
+        rows = self.rows(level, simultaneous, population)
+        labels = [label_text(row.label) for row in rows]
+        values, low, high = ([getattr(row, name) for row in rows] for name in (self.measure, "low", "high"))
+        return interval_plot(labels, values, low, high, xlabel=self.measure, title=self.caption, ax=ax)
+
+    def __str__(self) -> str:
+        header, cells = self.table()
+        more = [f"... and {len(cells) - SHOWN} more values"] if len(cells) > SHOWN else []
+        return "\n".join([text_table(header, cells[:SHOWN]), *more, self.caption])
+
+    def _repr_html_(self) -> str:
+        header, cells = self.table()
+        return html_table(header, cells[:SHOWN], self.caption)
