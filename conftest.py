@@ -16,8 +16,12 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+from hypothesis import settings
 from sybil import Example, Sybil
 from sybil.parsers.markdown import CodeBlockParser, PythonCodeBlockParser
+
+settings.register_profile("untimed", deadline=None)  # Machines are shared and noisy: no test is timed.
+settings.load_profile("untimed")
 
 FLAGS = doctest.ELLIPSIS
 TIMEOUT = 60

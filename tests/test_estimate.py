@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import sottovoce as sv
+from sottovoce.mechanisms.pure import Pure
 
 
 def simulated(n: int = 3000) -> sv.Estimate:
@@ -41,15 +42,74 @@ def test_variances_are_the_closed_forms(epsilon: float, size: int, share: float,
     np.testing.assert_allclose(e.population_stderr**2, rate * (1 - rate) / (n * (p - q) ** 2), rtol=1e-9)
 
 
-def test_intervals() -> None:
-    e = simulated()
+@given(st.floats(0.2, 6), st.integers(2, 30), st.integers(1, 5000), st.floats(0, 1), st.booleans())
+def test_intervals_end_where_a_test_would_reject(
+    epsilon: float, size: int, n: int, share: float, population: bool
+) -> None:
+    m = sv.KRR(size, epsilon)
+    support = np.full(size, round(share * n), dtype=np.int64)
+    e = sv.Estimate(m.domain, n, support, m.p, m.q, m.epsilon)
+    p, q = float(m.p), float(m.q)
+    for end in e.interval(0.9, population=population):
+        f = end.clip(0, 1)
+        variance = (f * p * (1 - p) + (1 - f) * q * (1 - q)) / (p - q) ** 2 + population * f * (1 - f)
+        np.testing.assert_allclose((e.unbiased - end) ** 2, 1.6448536**2 * variance / n, rtol=1e-4, atol=1e-9)
+    low, high = e.interval(0.9, population=population)
+    assert (low <= e.unbiased + 1e-12).all() and (e.unbiased <= high + 1e-12).all()
+
+
+def test_kinds_of_intervals() -> None:
+    e = simulated(30_000)
     low, high = e.interval(0.95)
-    np.testing.assert_allclose(high - low, 2 * 1.959964 * e.stderr, rtol=1e-6)
+    np.testing.assert_allclose(high - low, 2 * 1.959964 * e.stderr, rtol=1e-2)
     wide = e.interval(0.95, simultaneous=True)
-    np.testing.assert_allclose(wide.high - wide.low, 2 * 2.497705 * e.stderr, rtol=1e-6)  # 0.05 / 4 values
-    assert (e.interval(population=True).high > high).all() and (e.interval(population=True).low < low).all()
+    np.testing.assert_allclose(wide.high - wide.low, 2 * 2.497705 * e.stderr, rtol=1e-2)  # 0.05 / 4 values
+    assert (e.interval(population=True).high >= high).all() and (e.interval(population=True).low <= low).all()
     top = e.top(1).interval(simultaneous=True)
     assert top.low[0] == wide.low[0], "looking at the top value alone does not narrow a simultaneous interval"
+
+
+COVERED = [
+    sv.RandomizedResponse(1.0),
+    sv.KRR(4, 1.0),
+    sv.KRR(4, 3.0),
+    sv.Subset(16, 1.0),
+    sv.Unary(16, 1.0),
+    sv.Unary(16, 3.0),
+    sv.LocalHash(64, 2.0),
+    sv.Projective(64, 1.0),
+]
+
+
+@pytest.mark.parametrize("n", [50, 1000])
+@pytest.mark.parametrize("m", COVERED, ids=repr)
+def test_intervals_cover(m: Pure, n: int) -> None:
+    """Half of the people hold one value, the others are spread thinly: common, rare and absent values.
+
+    Over 2,000 seeded runs, 95% intervals cover within 1.5% on average over the values, and each value within 4%: a
+    count of few reports jumps, and its coverage with it. Chance moves a value's coverage by 0.5%.
+    """
+    runs, D = 2000, m.domain.size
+    codes = np.concatenate([np.zeros(n // 2, int), np.minimum(np.arange(n - n // 2) // (n // 20) + 1, D - 1)])
+    truth = np.bincount(codes, minlength=D) / n
+    reports = m.randomize_many([m.domain.labels[code] for code in codes] * runs, seed=1)
+    covered = np.zeros(D)
+    for at in range(0, n * runs, n):
+        low, high = m.tally().add_many(reports[at : at + n]).estimate().interval(0.95)
+        covered += (low <= truth) & (truth <= high)
+    assert abs(covered.mean() / runs - 0.95) < 0.0155
+    assert abs(covered / runs - 0.95).max() < 0.04
+
+
+def test_a_wrong_error_would_not_cover() -> None:
+    """The check above can fail: with half the noise declared, intervals cover about 67% of the time."""
+    m = sv.KRR(4, 1.0)
+    reports = m.randomize_many([0] * 1000 * 200, seed=1)
+    hits = 0
+    for at in range(0, len(reports), 1000):
+        e = m.tally().add_many(reports[at : at + 1000]).estimate()
+        hits += abs(e.frequency[1]) <= 1.96 * e.stderr[1] / 2
+    assert hits / 200 < 0.8
 
 
 @pytest.mark.parametrize("level", [0, 1, 95, -0.5, float("nan")])

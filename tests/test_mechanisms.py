@@ -13,8 +13,12 @@ from hypothesis import strategies as st
 
 import sottovoce as sv
 from sottovoce.field import is_order
+from sottovoce.geometry import Space
+from sottovoce.kernels import walsh_hadamard
 from sottovoce.mechanisms import build
-from sottovoce.mechanisms.pure import Pure
+from sottovoce.mechanisms.choose import CANDIDATES, MAX_BITS
+from sottovoce.mechanisms.subset import least_variance
+from sottovoce.reports import Bits
 
 
 def test_five_ways_to_one_mechanism() -> None:
@@ -80,21 +84,90 @@ def test_local_hash_is_small() -> None:
 def test_choose() -> None:
     assert sv.choose(2, 1.0).name == "krr"
     assert sv.choose(1024, 8.0).name == "krr"
-    assert sv.choose(1024, 1.0).name == "local_hash"
+    assert sv.choose(1024, 1.0).name == "projective"
+    assert sv.choose(100, 1.0).name == "subset"
+    assert sv.choose(2**20, 8.0).name == "local_hash"
     assert sv.choose(1024, 1.0, max_bits=10).name == "krr"
     assert sv.choose(["a", "b"], 1.0, n=100).domain.values == ("a", "b")
 
 
-def _variance(name: str, size: int, epsilon: float) -> float:
-    m = build(name, sv.Domain(size), epsilon)
-    assert isinstance(m, Pure)
-    return m.variance
-
-
 @given(st.floats(0.25, 8), st.integers(2, 2**20))
 def test_no_mechanism_beats_the_choice_by_more_than_1_percent(epsilon: float, size: int) -> None:
-    best = min(_variance(name, size, epsilon) for name in ("krr", "unary", "local_hash"))
-    assert sv.choose(size, epsilon).variance <= 1.01 * best
+    chosen = sv.choose(size, epsilon)
+    rivals = [make(sv.Domain(size), epsilon) for make in CANDIDATES]
+    assert chosen.variance <= 1.01 * min(m.variance for m in rivals if m.bits <= max(chosen.bits, MAX_BITS))
+    assert chosen.variance <= 1.12 * least_variance(size, epsilon)
+
+
+@pytest.mark.parametrize("size", [2, 3, 10, 100, 1000])
+@pytest.mark.parametrize("epsilon", [0.25, 1.0, 3.0])
+def test_subset_selection_has_the_least_variance(size: int, epsilon: float) -> None:
+    best = sv.Subset(size, epsilon)
+    assert best.variance == pytest.approx(least_variance(size, epsilon), rel=1e-9)
+    assert all(make(sv.Domain(size), epsilon).variance >= best.variance * (1 - 1e-9) for make in CANDIDATES)
+
+
+@given(st.sampled_from([2, 3, 4, 5, 7, 8, 13]), st.integers(2, 60), st.integers(0, 2**32))
+def test_projective_decoding_is_counting_the_support(g: int, size: int, seed: int) -> None:
+    m = sv.Projective(size, epsilon=1.0, order=g)
+    reports = np.random.default_rng(seed).integers(0, m.cells, 30)
+    expected = np.zeros(size, dtype=int)
+    for report in reports.tolist():
+        expected[list(m.supports(report))] += 1
+    assert (m.tally().add_many(reports).estimate().support == expected).all()
+
+
+@given(st.sampled_from([g for g in range(2, 40) if is_order(g)]), st.integers(1, 4), st.data())
+def test_lines_are_numbered_one_to_one(g: int, digits: int, data: st.DataObject) -> None:
+    space = Space(g, digits)
+    number = data.draw(st.integers(0, space.lines - 1))
+    factor = data.draw(st.integers(1, g - 1))
+    vector = space.line(number)
+    scaled = sum(space.field.multiply(factor, vector // g**i % g) * g**i for i in range(digits))
+    assert space.normalise(scaled) == (space.field.inverse(factor), number)
+    assert [int(column[0]) for column in space.normalise_many(np.array([scaled]))] == list(space.normalise(scaled))
+    assert space.line_many(np.array([number])).tolist() == [vector]
+
+
+@given(st.sampled_from([2, 3, 4, 5, 8, 7, 16]), st.integers(1, 3), st.integers(0, 2**32))
+def test_sums_over_lines_are_exact(g: int, digits: int, seed: int) -> None:
+    space = Space(g, digits)
+    counts = np.random.default_rng(seed).integers(0, 1000, (space.lines, g))
+    vectors = np.arange(space.size)
+    expected = sum(counts[c, space.inner(np.full(space.size, space.line(c)), vectors)] for c in range(space.lines))
+    assert (space.sums(counts) == expected).all()
+
+
+def test_walsh_hadamard() -> None:
+    for bits in (1, 5, 6, 7, 13):
+        column = np.random.default_rng(bits).integers(0, 10**6, 2**bits)
+        signs = 1 - 2 * (np.bitwise_count(np.arange(2**bits)[:, None] & np.arange(2**bits)) & 1).astype(int)
+        assert (walsh_hadamard(column) == signs @ column).all()
+
+
+@given(st.integers(2, 60), st.data())
+def test_sets_are_numbered_one_to_one(size: int, data: st.DataObject) -> None:
+    k = data.draw(st.integers(1, min(size // 2, 12)))
+    m = sv.Subset(size, epsilon=1.0, size=k)
+    held = data.draw(st.sets(st.integers(0, size - 1), min_size=k, max_size=k))
+    number = m._pack(held)
+    assert isinstance(number, int) and set(m.supports(number)) == held
+    assert set(np.flatnonzero(m.tally().add(number).estimate().support)) == held
+
+
+def test_sets_are_uniform() -> None:
+    """Each of 70 values is in a set with probability p or q, and each pair alike: within 5 standard errors, seeded."""
+    m = sv.Subset(70, epsilon=0.25)
+    assert isinstance(m.shape, Bits)
+    bits = np.unpackbits(m.randomize_many(np.full(40_000, 7), seed=3).data, axis=1, bitorder="little")[:, :70]
+    assert (bits.sum(axis=1) == m.size).all()
+    others = np.delete(bits, 7, axis=1).astype(float)
+    pairs = others.T @ others / len(bits)
+    k = m.size
+    expected = float(m.p * (k - 1) * (k - 2) + (1 - m.p) * k * (k - 1)) / (69 * 68)
+    off_diagonal = pairs[~np.eye(69, dtype=bool)]
+    assert abs(off_diagonal - expected).max() < 5 * (expected / len(bits)) ** 0.5
+    assert abs(others.mean(axis=0) - float(m.q)).max() < 5 * (float(m.q) / len(bits)) ** 0.5
 
 
 BAD: list[tuple[Any, str]] = [
@@ -115,13 +188,24 @@ BAD: list[tuple[Any, str]] = [
     (lambda: sv.Unary(3, 1.0, kind="best"), "kind must be optimal or symmetric, got 'best'"),
     (lambda: sv.LocalHash(3), "give epsilon"),
     (lambda: sv.LocalHash(3, 1.0, kind="best"), "kind must be optimal or binary, got 'best'"),
-    (lambda: sv.LocalHash(3, 1.0, buckets=6), "buckets must be a prime or a power of two"),
+    (lambda: sv.LocalHash(3, 1.0, buckets=6), "a field must have a prime or a power of two"),
     (lambda: sv.LocalHash(3, 1.0, kind="binary", buckets=2), "give either a kind or a number of buckets"),
     (lambda: sv.LocalHash(9, buckets=4, p=0.1), "p must be greater than 1/4"),
+    (lambda: sv.Subset(9), "give either epsilon or both size and p"),
+    (lambda: sv.Subset(9, p=0.5), "give either epsilon or both size and p"),
+    (lambda: sv.Subset(9, 1.0, size=9), "size must be a whole number from 1 to 8, got 9"),
+    (lambda: sv.Subset(9, 1.0, size=0), "size must be a whole number from 1 to 8, got 0"),
+    (lambda: sv.Subset(9, size=3, p=0.1), "p must be greater than q"),
+    (lambda: sv.Hadamard(9, p=0.3), "p must be greater than 1/2"),
+    (lambda: sv.Hadamard(9), "give either epsilon or p"),
+    (lambda: sv.Projective(9), "give either epsilon or both order and p"),
+    (lambda: sv.Projective(9, p=0.5), "give either epsilon or both order and p"),
+    (lambda: sv.Projective(9, 1.0, order=6), "a field must have a prime or a power of two"),
+    (lambda: sv.Projective(9, order=3, p=0.01), "p must be greater than q"),
     (lambda: sv.KRR({"a", "b"}, 1.0), "a domain must have an order"),
     (lambda: sv.mechanism({"mechanism": ["krr"]}), "a mechanism must be one of"),
-    (lambda: sv.mechanism(sv.LocalHash(9, 1.0).to_dict() | {"buckets": "4"}), "buckets must be a prime"),
-    (lambda: sv.mechanism(sv.LocalHash(9, 1.0).to_dict() | {"buckets": 4.0}), "buckets must be a prime"),
+    (lambda: sv.mechanism(sv.LocalHash(9, 1.0).to_dict() | {"buckets": "4"}), "a field must have a prime"),
+    (lambda: sv.mechanism(sv.LocalHash(9, 1.0).to_dict() | {"buckets": 4.0}), "a field must have a prime"),
     (lambda: sv.choose(9, 1.0, n=0), "n must be at least 1"),
     (lambda: sv.choose(9, 1.0, max_bits=3), "max_bits must be at least 4 for 9 values, got 3"),
     (lambda: build("unary", sv.Domain(9), 1.0, max_bits=8), "unary takes 9 bits for 9 values"),

@@ -107,14 +107,27 @@ class Estimate(Result):
         return np.sqrt(variance)
 
     def interval(self, level: float = 0.95, simultaneous: bool = False, population: bool = False) -> Interval:
-        """Normal intervals around the unbiased frequencies.
+        """Score intervals around the unbiased frequencies: every f that a test at the level would not reject.
 
         Each covers its value at the level; simultaneous ones cover all values of the domain at once at the level
         (Bonferroni), also when only the top few are looked at.
         """
-        error = self.population_stderr if population else self.stderr
-        half = quantile(level, self.domain.size if simultaneous else 1) * error
-        return Interval(self.unbiased - half, self.unbiased + half)
+        weight = quantile(level, self.domain.size if simultaneous else 1) ** 2 / self.n
+        return Interval(*(self._bound(sign, weight, population) for sign in (-1, 1)))
+
+    def _bound(self, sign: int, weight: float, population: bool) -> NDArray[np.float64]:
+        """The f on one side of the estimate where (estimate - f)^2 = weight * variance(f).
+
+        The variance of one report is constant + slope * f, less f^2 about the population: the equation is quadratic.
+        Beyond 0 and 1 there is no such f, and the variance stays what it was at the end.
+        """
+        p, q, estimate = float(self.p), float(self.q), self.unbiased
+        constant, slope = q * (1 - q) / (p - q) ** 2, (p * (1 - p) - q * (1 - q)) / (p - q) ** 2 + population
+        square, linear = 1 + weight * population, estimate + weight * slope / 2
+        root = np.sqrt(np.maximum(linear**2 - square * (estimate**2 - weight * constant), 0))
+        bound: NDArray[np.float64] = (linear + sign * root) / square
+        ends = [estimate + sign * np.sqrt(weight * (constant + (slope - population) * end)) for end in (0, 1)]
+        return np.where(ends[0] < 0, ends[0], np.where(ends[1] > 1, ends[1], bound))
 
     # Choosing what to look at.
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from sottovoce.errors import ParameterError
 
-MAX_ORDER = 1024
+MAX_ORDER = 4096
 
 # Irreducible polynomials over GF(2) by degree, as bits: x^2 + x + 1 is 0b111.
 _MODULI = {
@@ -25,6 +25,8 @@ _MODULI = {
     8: 0b100011011,
     9: 0b1000010001,
     10: 0b10000001001,
+    11: 0b100000000101,
+    12: 0b1000001010011,
 }
 
 
@@ -54,7 +56,9 @@ class Field:
 
     def __post_init__(self) -> None:
         if type(self.order) is not int or not is_order(self.order):
-            raise ParameterError(f"buckets must be a prime or a power of two from 2 to {MAX_ORDER}, got {self.order!r}")
+            raise ParameterError(
+                f"a field must have a prime or a power of two of elements, from 2 to {MAX_ORDER}, got {self.order!r}"
+            )
 
     @cached_property
     def _degree(self) -> int:
@@ -63,6 +67,9 @@ class Field:
 
     def add(self, a: Any, b: Any) -> Any:
         return a ^ b if self._degree else (a + b) % self.order
+
+    def negative(self, a: Any) -> Any:
+        return a if self._degree else -a % self.order
 
     def multiply(self, a: Any, b: Any) -> Any:
         degree = self._degree

@@ -18,13 +18,13 @@ from sottovoce.errors import ParameterError
 from sottovoce.lazy import numpy as np
 from sottovoce.randomness import SYSTEM, Keystream, Source
 from sottovoce.reports import Report, Reports, Shape
+from sottovoce.tally import Tally
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from sottovoce.domain import Label
     from sottovoce.result import Result
-    from sottovoce.tally import Tally
 
 MAX_CHANNEL = 2**20
 ROWS = 2**16
@@ -59,7 +59,8 @@ class Mechanism(ABC):
         """The exact law: the probability of each report, for each value. For small mechanisms only."""
         cells = self.domain.size * 2**self.bits
         if cells > MAX_CHANNEL:
-            raise ParameterError(f"a channel must have at most 2^20 entries to be listed, got about {cells:.3g}")
+            about = f"2^{cells.bit_length() - 1}"
+            raise ParameterError(f"a channel must have at most 2^20 entries to be listed, got about {about}")
         return {label: self._law(code) for code, label in enumerate(self.domain.labels)}
 
     @abstractmethod
@@ -106,8 +107,6 @@ class Mechanism(ABC):
 
     def tally(self) -> Tally[Any]:
         """An empty tally for this mechanism's reports."""
-        from sottovoce.tally import Tally
-
         return Tally(self)
 
     @property
@@ -139,7 +138,7 @@ class Mechanism(ABC):
             odd = ", ".join(sorted(map(str, set(data) ^ expected)))
             raise ParameterError(f"{cls.name} must have just the fields {', '.join(sorted(expected))}; check {odd}")
         parameters = {name: data[name] for name in names} | {"domain": cls.domain_type.from_dict(data["domain"])}
-        built = cls(**parameters)
+        built = cls._assemble(**parameters)
         for name in names:
             if _to_json(getattr(built, name)) != data[name]:
                 raise ParameterError(f"{name} must be exact (a multiple of 2^-53), got {data[name]!r}")
@@ -148,6 +147,11 @@ class Mechanism(ABC):
                 f"epsilon must be what the mechanism costs, {built.epsilon!r}, got {data['epsilon']!r}"
             )
         return built
+
+    @classmethod
+    def _assemble(cls, **parameters: Any) -> Mechanism:
+        """A mechanism from its fields, all of them checked. Most constructors take these as they are."""
+        return cls(**parameters)
 
     def _freeze(self, **parameters: Any) -> None:
         """Set the fields of a frozen dataclass, once, from its own constructor."""

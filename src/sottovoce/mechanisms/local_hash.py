@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from sottovoce.domain import Domain, Label
 from sottovoce.errors import ParameterError
 from sottovoce.field import MAX_ORDER, Field, is_order
+from sottovoce.geometry import Space
 from sottovoce.lazy import numpy as np
 from sottovoce.mechanisms.krr import KRR
 from sottovoce.mechanisms.pure import Pure
@@ -72,21 +73,16 @@ class LocalHash(Pure):
         return self._bucket_response.epsilon
 
     @cached_property
-    def digits(self) -> int:
-        """How many base-g digits a value, and so a cohort, has."""
-        return next(m for m in range(1, 33) if self.buckets**m >= self.domain.size)
-
-    @cached_property
     def cohorts(self) -> int:
-        return int(self.buckets**self.digits)
+        return self._space.size
 
     @cached_property
     def shape(self) -> Index:
         return Index(self.cohorts * self.buckets)
 
     @cached_property
-    def _field(self) -> Field:
-        return Field(self.buckets)
+    def _space(self) -> Space:
+        return Space.holding(self.buckets, self.domain.size)
 
     @cached_property
     def _bucket_response(self) -> KRR:
@@ -94,12 +90,7 @@ class LocalHash(Pure):
 
     def hash(self, cohort: Any, code: Any) -> Any:
         """The bucket of a value in a cohort: an inner product over the field, of numbers or of columns."""
-        bucket = 0 * code
-        for _ in range(self.digits):
-            cohort, a = divmod(cohort, self.buckets)
-            code, b = divmod(code, self.buckets)
-            bucket = self._field.add(bucket, self._field.multiply(a, b))
-        return bucket
+        return self._space.inner(cohort, code)
 
     def supports(self, report: Report) -> Iterable[int]:
         cohort, bucket = divmod(self.shape.check(report), self.buckets)
@@ -123,55 +114,23 @@ class LocalHash(Pure):
         reports: NDArray[Any] = cohorts * self.buckets + buckets
         return reports
 
-    # A cohort and its multiples hash alike but for the names of the buckets, so the tally keeps one cohort of each
-    # such line, the one whose leading digit is 1: with k digits behind the leading one there are g^k of them. Cell 0
-    # is the zero cohort, which sends every value to bucket 0.
+    # A cohort and its multiples hash alike but for the names of the buckets, so the tally keeps one row of cells for
+    # each such line of cohorts. The last row is for the zero cohort, which sends every value to bucket 0.
 
     @cached_property
     def cells(self) -> int:
-        return self._block(self.digits)
-
-    def _block(self, k: int) -> int:
-        """The first cell of the cohorts that have k digits behind their leading one."""
-        return (1 + int(self.buckets**k - 1) // (self.buckets - 1)) * self.buckets
+        return (self._space.lines + 1) * self.buckets
 
     def _count(self, data: NDArray[Any]) -> NDArray[np.int64]:
-        g, multiply = self.buckets, self._field.multiply
-        cohort, bucket = divmod(data.astype(np.int64), g)
-        powers = np.array([g**k for k in range(self.digits)])
-        tail_digits = np.searchsorted(powers, cohort, side="right") - 1
-        lead, tail = divmod(cohort, powers[np.maximum(tail_digits, 0)])
-        inverse = self._field.inverse(lead)
-        folded = np.zeros_like(tail)
-        for power in powers[:-1]:
-            folded += power * multiply(inverse, tail // power % g)
-        starts = np.array([self._block(k) for k in range(self.digits)] + [0])  # The zero cohort has -1 digits.
-        bucket = np.where(lead > 0, multiply(inverse, bucket), bucket)
-        return np.bincount(starts[tail_digits] + folded * g + bucket, minlength=self.cells)
+        cohort, bucket = divmod(data.astype(np.int64), self.buckets)
+        factor, line = self._space.normalise_many(cohort)
+        bucket = np.where(line < 0, bucket, self._space.field.multiply(factor, bucket))
+        return np.bincount(line % (self._space.lines + 1) * self.buckets + bucket, minlength=self.cells)
 
     def _support(self, cells: NDArray[np.int64]) -> NDArray[np.int64]:
-        g, support = self.buckets, np.full(self.cohorts, cells[0])
-        for k in range(self.digits):
-            block = cells[self._block(k) : self._block(k + 1)].reshape(-1, g)
-            image = self._transform(block, k)
-            support += np.tile(image.T.ravel(), self.buckets ** (self.digits - k - 1))
+        rows = cells.reshape(-1, self.buckets)
+        support: NDArray[np.int64] = self._space.sums(rows[:-1]) + rows[-1, 0]
         return support[: self.domain.size]
-
-    def _transform(self, counts: NDArray[np.int64], digits: int) -> NDArray[np.int64]:
-        """From counts[cohort, bucket] to sums over the cohorts of counts[cohort, bucket + hash(cohort, value)].
-
-        One digit of the cohort is summed out at a time, and one of the value takes its place.
-        """
-        g, field = self.buckets, self._field
-        bucket, digit = np.arange(g), np.arange(g)[:, None]
-        for _ in range(digits):
-            pairs = counts.reshape(g, -1, g).transpose(1, 0, 2).reshape(-1, g * g)
-            image = np.empty((len(pairs), g, g), dtype=np.int64)
-            for value in range(g):
-                shifted = digit * g + field.add(bucket, field.multiply(digit, value))
-                image[:, value] = pairs[:, shifted.ravel()].reshape(-1, g, g).sum(axis=1)
-            counts = image.reshape(-1, g)  # The leading digit is now the last: after all of them, order is restored.
-        return counts
 
 
 def _buckets(size: int, epsilon: float | None, kind: str) -> int:

@@ -25,8 +25,6 @@ from sottovoce.reports import Bits, Report
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-ROWS = 2**14
-
 
 @dataclass(frozen=True, init=False, repr=False)
 class Unary(Pure):
@@ -116,28 +114,10 @@ class Unary(Pure):
         return rows
 
     def _count(self, data: NDArray[Any]) -> NDArray[np.int64]:
-        total = np.zeros(8 * self.shape.width, dtype=np.int64)
-        for at in range(0, len(data), ROWS):
-            total += _column_sums(data[at : at + ROWS])
-        return total[: self.domain.size]
+        return self.shape.sums(data)
 
     def _support(self, cells: NDArray[np.int64]) -> NDArray[np.int64]:
         return cells
-
-
-def _column_sums(rows: NDArray[np.uint8]) -> NDArray[np.int64]:
-    """How many rows have each bit set.
-
-    A full adder turns three rows into two, one of sums and one of carries that count double, for all bits at once.
-    """
-    third = len(rows) // 3
-    if third < 64:
-        sums: NDArray[np.int64] = np.unpackbits(rows, axis=1, bitorder="little").sum(axis=0, dtype=np.int64)
-        return sums
-    a, b, c, rest = rows[:third], rows[third : 2 * third], rows[2 * third : 3 * third], rows[3 * third :]
-    either = a ^ b
-    ones, twos = np.concatenate([either ^ c, rest]), a & b | c & either
-    return _column_sums(ones) + 2 * _column_sums(twos)
 
 
 def _probabilities(epsilon: float, kind: str) -> tuple[Probability, Probability]:

@@ -1,0 +1,168 @@
+"""Vectors over a finite field, written as numbers in base g, and the lines through the origin.
+
+The arithmetic takes Python integers and NumPy arrays alike. A line is stood for by its one vector whose leading digit
+is 1; lines are numbered by how many digits follow that 1, then by those digits.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from sottovoce.field import Field
+from sottovoce.kernels import walsh_hadamard
+from sottovoce.lazy import numpy as np
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+
+@dataclass(frozen=True)
+class Space:
+    """All vectors of a number of digits over the field of `order` elements.
+
+    >>> plane = Space(3, digits=2)
+    >>> plane.size, plane.lines, [plane.line(i) for i in range(4)]
+    (9, 4, [1, 3, 4, 5])
+    >>> plane.inner(5, 7), plane.normalise(8)  # 5 is (1, 2), 7 is (2, 1), 8 is (2, 2) = 2 (1, 1)
+    (1, (2, 2))
+    """
+
+    order: int
+    digits: int
+
+    @classmethod
+    def holding(cls, order: int, vectors: int) -> Space:
+        """The smallest space with that many vectors."""
+        return cls(order, next(m for m in range(1, 65) if order**m >= vectors))
+
+    @cached_property
+    def field(self) -> Field:
+        return Field(self.order)
+
+    @cached_property
+    def size(self) -> int:
+        return int(self.order**self.digits)
+
+    @cached_property
+    def lines(self) -> int:
+        return self.first_line(self.digits)
+
+    def first_line(self, k: int) -> int:
+        """The number of the first line with k digits behind its leading 1."""
+        return int(self.order**k - 1) // (self.order - 1)
+
+    def inner(self, a: Any, b: Any) -> Any:
+        """The inner product of two vectors."""
+        total = 0 * b
+        for _ in range(self.digits):
+            a, i = divmod(a, self.order)
+            b, j = divmod(b, self.order)
+            total = self.field.add(total, self.field.multiply(i, j))
+        return total
+
+    def line(self, number: int) -> int:
+        """The vector with leading digit 1 of a numbered line."""
+        k = next(k for k in range(self.digits) if number < self.first_line(k + 1))
+        return int(self.order**k) + number - self.first_line(k)
+
+    def normalise(self, vector: int) -> tuple[int, int]:
+        """The factor that makes a nonzero vector's leading digit 1, and the number of its line."""
+        k = next(k for k in range(self.digits - 1, -1, -1) if vector >= self.order**k)
+        factor = self.field.inverse(vector // self.order**k)
+        tail = sum(self.order**i * self.field.multiply(factor, vector // self.order**i % self.order) for i in range(k))
+        return factor, self.first_line(k) + tail
+
+    def line_many(self, numbers: NDArray[np.int64]) -> NDArray[np.int64]:
+        """The same for a column of numbers."""
+        starts = np.array([self.first_line(k) for k in range(self.digits)])
+        k = np.searchsorted(starts, numbers, side="right") - 1
+        vectors: NDArray[np.int64] = self._powers[k] + numbers - starts[k]
+        return vectors
+
+    def normalise_many(self, vectors: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """The same for a column of vectors. Zero has no line: it gets the factor 0 and the number -1."""
+        k = np.searchsorted(self._powers, vectors, side="right") - 1
+        factor = self.field.inverse(vectors // self._powers[np.maximum(k, 0)])
+        tail = vectors - self._powers[np.maximum(k, 0)] * (vectors // self._powers[np.maximum(k, 0)])
+        number = np.array([*(self.first_line(k) for k in range(self.digits)), -1])[k]
+        for power in self._powers[:-1]:
+            number += power * self.field.multiply(factor, tail // power % self.order)
+        return factor, number
+
+    @cached_property
+    def _powers(self) -> NDArray[np.int64]:
+        return np.array([self.order**k for k in range(self.digits)])
+
+    def _transform(self, counts: NDArray[Any], digits: int) -> NDArray[Any]:
+        """From counts[c, y] to sums over c of counts[c, y + <c, x>] for every x of so many digits.
+
+        One digit of c is summed out at a time, and one of x takes its place.
+        """
+        g, field = self.order, self.field
+        element, digit = np.arange(g), np.arange(g)[:, None]
+        for _ in range(digits):
+            pairs = counts.reshape(g, -1, g).transpose(1, 0, 2).reshape(-1, g * g)
+            image = np.empty((len(pairs), g, g), dtype=counts.dtype)
+            for value in range(g):
+                shifted = digit * g + field.add(element, field.multiply(digit, value))
+                image[:, value] = pairs[:, shifted.ravel()].reshape(-1, g, g).sum(axis=1)
+            counts = image.reshape(-1, g)  # The leading digit is now the last: after all of them, order is restored.
+        return counts
+
+    # Sums over lines are decoded by characters, as convolutions are by Fourier transforms: [<c, x> = y] is the mean of
+    # chi(f y) conj(chi(f <c, x>)) over the elements f. The term f = 0 is the plain total; the others put a line's own
+    # small transform at its multiples f c, and one large transform gives the sums for all vectors x at once.
+
+    def sums(self, counts: NDArray[np.int64]) -> NDArray[np.int64]:
+        """For every vector x, the sum over the lines c of counts[c, <c, x>]."""
+        if not self._binary:
+            return self._decode(counts.sum(), np.fft.fft(counts, axis=1).conj())
+        return self._decode(counts.sum(), walsh_hadamard(counts)[:, self._dual])
+
+    def meets(self, weights: NDArray[np.int64]) -> NDArray[np.int64]:
+        """For every vector x, the sum of the weights of the lines c with <c, x> = 0."""
+        return self._decode(weights.sum(), np.broadcast_to(weights[:, None], (self.lines, self.order)))
+
+    def _decode(self, total: int, spectra: NDArray[Any]) -> NDArray[np.int64]:
+        g, table = self.order, np.zeros(self.size, dtype=spectra.dtype)
+        for factor in range(1, g):
+            digit = self._dual[self.field.multiply(np.arange(g), factor)]
+            tails = np.zeros(1, dtype=np.int64)
+            for k in range(self.digits):
+                tails = (digit[:, None] * g ** (k - 1) + tails).ravel() if k else tails
+                table[digit[1] * g**k + tails] = spectra[self.first_line(k) : self.first_line(k + 1), factor]
+        return (total + (walsh_hadamard(table) if self._binary else self._fourier(table))) // g
+
+    def _fourier(self, table: NDArray[Any]) -> NDArray[np.int64]:
+        """The Fourier transform of a table whose transform is known to be real, and whole."""
+        shape = (self.order,) * self.digits
+        half = table.conj().reshape(shape)[..., : self.order // 2 + 1]
+        return np.rint(np.fft.irfftn(half, s=shape, axes=range(self.digits)) * self.size).astype(np.int64).ravel()
+
+    @cached_property
+    def _binary(self) -> bool:
+        return self.order & (self.order - 1) == 0
+
+    @cached_property
+    def _dual(self) -> NDArray[np.int64]:
+        """For each element a, the element whose bits say how the character chi(a y) depends on the bits of y.
+
+        In a field of 2^k elements chi(a) = -1 to the power of the trace of a. In a prime field characters multiply, and
+        an element stands for itself.
+        """
+        elements = np.arange(self.order)
+        if not self._binary or self.order == 2:
+            return elements
+        traces = [self._trace(self.field.multiply(elements, 2**i)) << i for i in range(self.order.bit_length() - 1)]
+        dual: NDArray[np.int64] = np.bitwise_or.reduce(traces)
+        return dual
+
+    def _trace(self, elements: NDArray[np.int64]) -> NDArray[np.int64]:
+        """The sum of an element's conjugates a, a^2, a^4, ...: 0 or 1."""
+        total, power = elements, elements
+        for _ in range(self.order.bit_length() - 2):
+            power = self.field.multiply(power, power)
+            total = total ^ power
+        return total

@@ -1,0 +1,167 @@
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from sottovoce.domain import Domain, Label
+from sottovoce.errors import ParameterError
+from sottovoce.field import MAX_ORDER, Field, is_order
+from sottovoce.geometry import Space
+from sottovoce.lazy import numpy as np
+from sottovoce.mechanisms.pure import Pure
+from sottovoce.privacy import Probability, check_epsilon, check_probability, exp_below, log_above, round_down
+from sottovoce.randomness import Keystream, Source
+from sottovoce.reports import Index, Report
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+MAX_TABLE = 2**25
+"""The largest table that decoding may need: 256 MB."""
+
+
+@dataclass(frozen=True, init=False, repr=False)
+class Projective(Pure):
+    """Projective geometry response: a random hyperplane, more likely one that the value lies on.
+
+    Values are points of a projective space over the field of g elements, and so are hyperplanes: a point lies on a
+    hyperplane when their inner product is 0. About one hyperplane in g goes through a point. With g near e^epsilon + 1
+    the variance is near the least there is, and a report takes about as many bits as a value.
+
+    >>> m = Projective(1000, epsilon=1.0)
+    >>> m.order, m.bits, round(m.variance, 3)
+    (4, 11, 3.686)
+
+    V. Feldman, J. Nelson, H. Nguyen, K. Talwar, Private Frequency Estimation via Projective Geometry, ICML 2022.
+    """
+
+    name: ClassVar[str] = "projective"
+    domain: Domain
+    order: int
+    p: Probability
+
+    def __init__(
+        self,
+        domain: int | Iterable[Label] | Domain,
+        epsilon: float | None = None,
+        *,
+        order: int | None = None,
+        p: float | Fraction | None = None,
+    ) -> None:
+        domain = Domain.of(domain)
+        if (epsilon is None) == (p is None) or (p is not None and order is None):
+            raise ParameterError("give either epsilon or both order and p")
+        if order is None:
+            order = _best_order(domain.size, check_epsilon(epsilon))
+        self._freeze(domain=domain, order=Field(order).order)
+        odds = exp_below(check_epsilon(epsilon)) * self._on if epsilon is not None else Fraction(0)
+        self._freeze(p=round_down(odds / (odds + self._off) if p is None else check_probability("p", p)))
+        if self.p <= self.q:
+            raise ParameterError(f"p must be greater than q, got p = {self.p} and q = {self.q}")
+
+    @cached_property
+    def _space(self) -> Space:
+        return _space(self.order, self.domain.size)
+
+    @cached_property
+    def _on(self) -> int:
+        """How many hyperplanes go through a point; as many points lie on a hyperplane."""
+        return self._space.first_line(self._space.digits - 1)
+
+    @cached_property
+    def _off(self) -> int:
+        """How many do not."""
+        return self._space.lines - self._on
+
+    @cached_property
+    def q(self) -> Probability:
+        both = self._space.first_line(self._space.digits - 2)
+        return Probability(self.p * both / self._on + (1 - self.p) * (self._on - both) / self._off)
+
+    @cached_property
+    def epsilon(self) -> float:
+        return log_above(self.p * self._off / ((1 - self.p) * self._on))
+
+    @cached_property
+    def shape(self) -> Index:
+        return Index(self._space.lines)
+
+    @property
+    def cells(self) -> int:
+        return self._space.lines
+
+    def supports(self, report: Report) -> Iterable[int]:
+        plane = self._space.line(self.shape.check(report))
+        return tuple(c for c in range(self.domain.size) if self._space.inner(plane, self._space.line(c)) == 0)
+
+    def _law(self, code: int) -> dict[Report, Fraction]:
+        on, off, point = self.p / self._on, (1 - self.p) / self._off, self._space.line(code)
+        return {
+            number: on if self._space.inner(self._space.line(number), point) == 0 else off
+            for number in range(self._space.lines)
+        }
+
+    # The hyperplanes on a point are the lines of a space with one digit less: choose the other digits at will, and the
+    # digit that meets the point's leading 1 makes the inner product 0. Those off it have one vector each whose inner
+    # product is 1, found in the same way. Nothing is drawn twice, and no vector is excluded afterwards.
+
+    def _perturb(self, code: int, source: Source) -> int:
+        space, point = self._space, self._space.line(code)
+        if source.bernoulli(self.p):
+            free, wanted = self._rest.line(source.below(self._on)), 0
+        else:
+            free, wanted = source.below(self._off), 1
+        power = next(space.order**k for k in range(space.digits - 1, -1, -1) if point >= space.order**k)
+        return int(space.normalise(self._complete(free, point, power, wanted))[1])
+
+    def _perturb_many(self, codes: NDArray[np.int64], stream: Keystream) -> NDArray[Any]:
+        space, point = self._space, self._space.line_many(codes)
+        on = stream.bernoulli(self.p, codes.size)
+        free = np.where(
+            on, self._rest.line_many(stream.below(self._on, codes.size)), stream.below(self._off, codes.size)
+        )
+        powers = np.array([space.order**k for k in range(space.digits)])
+        power = powers[np.searchsorted(powers, point, side="right") - 1]
+        return space.normalise_many(self._complete(free, point, power, 1 - on))[1]
+
+    @cached_property
+    def _rest(self) -> Space:
+        return Space(self.order, self._space.digits - 1)
+
+    def _complete(self, free: Any, point: Any, power: Any, wanted: Any) -> Any:
+        """Put a digit into `free`, where `point` has its leading 1, so that the inner product is `wanted`."""
+        vector = free // power * power * self.order + free % power
+        field = self._space.field
+        missing = field.add(wanted, field.negative(self._space.inner(vector, point)))
+        return vector + power * missing
+
+    def _count(self, data: NDArray[Any]) -> NDArray[np.int64]:
+        return np.bincount(data, minlength=self.cells)
+
+    def _support(self, cells: NDArray[np.int64]) -> NDArray[np.int64]:
+        return self._space.meets(cells)[self._space.line_many(np.arange(self.domain.size))]
+
+
+def _space(order: int, points: int) -> Space:
+    """The smallest projective space with that many points, a line at least."""
+    return next(space for t in range(2, 65) if (space := Space(order, t)).lines >= points)
+
+
+def _best_order(size: int, epsilon: float) -> int:
+    """The order of least variance among those near e^epsilon + 1 whose table for decoding is not too large."""
+    orders = [g for g in range(2, MAX_ORDER + 1) if is_order(g) and g <= 4 * math.exp(epsilon) + 4]
+    fitting = [g for g in orders if _space(g, size).size <= MAX_TABLE or g == 2]
+    return min(fitting, key=lambda g: _variance(g, size, epsilon))
+
+
+def _variance(order: int, size: int, epsilon: float) -> float:
+    space = _space(order, size)
+    on, both = space.first_line(space.digits - 1), space.first_line(space.digits - 2)
+    off, odds = space.lines - on, math.exp(epsilon)
+    p = odds * on / (odds * on + off)
+    q = p * both / on + (1 - p) * (on - both) / off
+    return (q * (1 - q) + (p * (1 - p) - q * (1 - q)) / size) / (p - q) ** 2

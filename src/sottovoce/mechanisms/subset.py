@@ -1,0 +1,213 @@
+from __future__ import annotations
+
+import math
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from itertools import combinations
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from sottovoce.domain import Domain, Label
+from sottovoce.errors import ParameterError
+from sottovoce.lazy import numpy as np
+from sottovoce.mechanisms.pure import Pure
+from sottovoce.privacy import GRID, Probability, check_epsilon, check_probability, exp_below, log_above, round_down
+from sottovoce.randomness import Keystream, Source
+from sottovoce.reports import Bits, Index, Report
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+
+@dataclass(frozen=True, init=False, repr=False)
+class Subset(Pure):
+    """Subset selection: a random set of `size` values, more likely one that holds the true value.
+
+    With about D / (e^epsilon + 1) values in a set its variance is the least possible. A report is the number of a set,
+    or a bit for each value where there are too many sets to number.
+
+    >>> m = Subset(16, epsilon=1.0)
+    >>> m.size, m.bits, round(m.variance, 3)
+    (4, 11, 3.186)
+
+    M. Ye, A. Barg, Optimal Schemes for Discrete Distribution Estimation under Locally Differential Privacy, IEEE
+    Transactions on Information Theory 2018.
+    """
+
+    name: ClassVar[str] = "subset"
+    domain: Domain
+    size: int
+    p: Probability
+
+    def __init__(
+        self,
+        domain: int | Iterable[Label] | Domain,
+        epsilon: float | None = None,
+        *,
+        size: int | None = None,
+        p: float | Fraction | None = None,
+    ) -> None:
+        domain = Domain.of(domain)
+        if (epsilon is None) == (p is None) or (p is not None and size is None):
+            raise ParameterError("give either epsilon or both size and p")
+        if size is None:
+            size = _best_size(domain.size, check_epsilon(epsilon))
+        if type(size) is not int or not 1 <= size < domain.size:
+            raise ParameterError(f"size must be a whole number from 1 to {domain.size - 1}, got {size!r}")
+        odds = exp_below(check_epsilon(epsilon)) * size if epsilon is not None else Fraction(0)
+        truth = odds / (odds + domain.size - size) if p is None else check_probability("p", p)
+        self._freeze(domain=domain, size=size, p=round_down(truth))
+        if self.p <= self.q:
+            raise ParameterError(f"p must be greater than q, got p = {self.p} and q = {self.q}")
+
+    @cached_property
+    def q(self) -> Probability:
+        return Probability((self.size - self.p) / (self.domain.size - 1))
+
+    @cached_property
+    def epsilon(self) -> float:
+        return log_above(self.p * (self.domain.size - self.size) / ((1 - self.p) * self.size))
+
+    @cached_property
+    def shape(self) -> Index | Bits:
+        """A set's number among all sets of its size, where it has at most 53 bits; otherwise a bit for each value."""
+        D, k = self.domain.size, self.size
+        if 2 * k <= D and k * math.log2(D / k) <= 53 and math.comb(D, k) <= GRID:  # There are at least (D/k)^k sets.
+            return Index(math.comb(D, k))
+        return Bits(D)
+
+    @property
+    def cells(self) -> int:
+        return self.domain.size
+
+    def supports(self, report: Report) -> Iterable[int]:
+        if isinstance(self.shape, Index):
+            return self._members(self.shape.check(report))
+        bits = int.from_bytes(self.shape.check(report), "little")
+        return tuple(code for code in range(self.domain.size) if bits >> code & 1)
+
+    def _law(self, code: int) -> dict[Report, Fraction]:
+        D, k = self.domain.size, self.size
+        with_it, without = self.p / math.comb(D - 1, k - 1), (1 - self.p) / math.comb(D - 1, k)
+        return {self._pack(held): with_it if code in held else without for held in combinations(range(D), k)}
+
+    # The set with members c_1 < c_2 < ... has the number C(c_1, 1) + C(c_2, 2) + ...: every number is one set's.
+
+    def _pack(self, held: Iterable[int]) -> Report:
+        if isinstance(self.shape, Index):
+            return sum(math.comb(member, at) for at, member in enumerate(sorted(held), 1))
+        return sum(1 << code for code in held).to_bytes(self.shape.width, "little")
+
+    def _members(self, number: int) -> tuple[int, ...]:
+        members = []
+        for at in range(self.size, 0, -1):
+            members.append(bisect_right(range(self.domain.size), number, key=lambda c: math.comb(c, at)) - 1)
+            number -= math.comb(members[-1], at)
+        return tuple(reversed(members))
+
+    @cached_property
+    def _binomials(self) -> NDArray[np.int64]:
+        """C(c, at) for at = 1 .. size, in rows, and every code c."""
+        row, rows = np.ones(self.domain.size, dtype=np.int64), []
+        for _ in range(self.size):
+            row = np.concatenate([[0], np.cumsum(row)[:-1]])
+            rows.append(row)
+        return np.array(rows)
+
+    def _perturb(self, code: int, source: Source) -> Report:
+        truth = source.bernoulli(self.p)
+        others = _sample(self.domain.size - 1, self.size - truth, source)
+        return self._pack([other + (other >= code) for other in others] + [code] * truth)
+
+    def _perturb_many(self, codes: NDArray[np.int64], stream: Keystream) -> NDArray[Any]:
+        truth = stream.bernoulli(self.p, codes.size)
+        if isinstance(self.shape, Bits):
+            return _bit_sets(self.shape, codes, self.size - truth, truth, stream)
+        members = np.empty((codes.size, self.size), dtype=np.int64)
+        for holds in (True, False):
+            each = np.flatnonzero(truth == holds)
+            others = _sample_many(self.domain.size - 1, self.size - holds, each.size, stream)
+            members[each, : self.size - holds] = others + (others >= codes[each, None])
+            members[each, self.size - holds :] = codes[each, None]
+        members.sort(axis=1)
+        numbers: NDArray[np.int64] = self._binomials[np.arange(self.size), members].sum(axis=1)
+        return numbers
+
+    def _count(self, data: NDArray[Any]) -> NDArray[np.int64]:
+        if isinstance(self.shape, Bits):
+            return self.shape.sums(data)
+        numbers, total = data.astype(np.int64), np.zeros(self.cells, dtype=np.int64)
+        for row in self._binomials[::-1]:
+            member = np.searchsorted(row, numbers, side="right") - 1
+            numbers = numbers - row[member]
+            total += np.bincount(member, minlength=self.cells)
+        return total
+
+    def _support(self, cells: NDArray[np.int64]) -> NDArray[np.int64]:
+        return cells
+
+
+def _bit_sets(
+    shape: Bits, codes: NDArray[np.int64], others: NDArray[np.int64], truth: NDArray[np.bool_], stream: Keystream
+) -> NDArray[np.uint8]:
+    """Rows of bits: so many other values in each, and the true one or not.
+
+    Toss a coin for each value, then toggle random values until the set has its size. Coins of one probability favour no
+    value over another, nor does the toggling, so that every set of the right size is as likely as any other.
+    """
+    count, width, each = codes.size, shape.width, np.arange(codes.size)
+    share = round_down(Fraction(int(others.max()), shape.length))
+    rows = stream.coins(share, (count * width + 7) // 8).view(np.uint8)[: count * width].reshape(count, width)
+    rows[:, -1] &= np.uint8(0xFF ^ shape.spare)
+    _put(rows, each, codes, np.zeros(count, dtype=bool))
+    excess = np.bitwise_count(rows).sum(axis=1, dtype=np.int64) - others
+    while (each := np.flatnonzero(excess)).size:
+        other = stream.below(shape.length - 1, each.size)
+        other += other >= codes[each]
+        held = (rows[each, other >> 3] >> (other & 7).astype(np.uint8) & 1).astype(bool)
+        each, other, held = (column[held == (excess[each] > 0)] for column in (each, other, held))
+        _put(rows, each, other, ~held)
+        excess[each] -= np.where(held, 1, -1)
+    _put(rows, np.arange(count), codes, truth)
+    return rows
+
+
+def _put(rows: NDArray[np.uint8], each: NDArray[np.int64], codes: NDArray[np.int64], bits: NDArray[np.bool_]) -> None:
+    """In each row, set the bit of a value to what is given."""
+    place = (codes & 7).astype(np.uint8)
+    rows[each, codes >> 3] = rows[each, codes >> 3] & ~(np.uint8(1) << place) | bits.astype(np.uint8) << place
+
+
+def _sample_many(population: int, count: int, rows: int, stream: Keystream) -> NDArray[np.int64]:
+    """Rows of distinct numbers, by the same method as `_sample`."""
+    chosen = np.full((rows, count), -1, dtype=np.int64)
+    for at, last in enumerate(range(population - count, population)):
+        drawn = stream.below(last + 1, rows)
+        taken = (chosen[:, :at] == drawn[:, None]).any(axis=1)
+        chosen[:, at] = np.where(taken, last, drawn)
+    return chosen
+
+
+def _sample(population: int, count: int, source: Source) -> Iterator[int]:
+    """Distinct numbers below `population`, each set of `count` as likely as any other (R. Floyd's method)."""
+    chosen: set[int] = set()
+    for last in range(population - count, population):
+        drawn = source.below(last + 1)
+        chosen.add(last if drawn in chosen else drawn)
+    return iter(chosen)
+
+
+def _best_size(values: int, epsilon: float) -> int:
+    """The better of the two sizes next to D / (e^epsilon + 1)."""
+    ideal = values / (math.exp(epsilon) + 1)
+    return min({max(1, math.floor(ideal)), max(1, math.ceil(ideal))}, key=lambda k: least_variance(values, epsilon, k))
+
+
+def least_variance(values: int, epsilon: float, size: int | None = None) -> float:
+    """The closed form of the variance, times n: the least possible, for the best size."""
+    k = size or _best_size(values, epsilon)
+    p = k * math.exp(epsilon) / (k * math.exp(epsilon) + values - k)
+    q = (k - p) / (values - 1)
+    return (q * (1 - q) + (p * (1 - p) - q * (1 - q)) / values) / (p - q) ** 2
