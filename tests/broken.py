@@ -12,7 +12,21 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sottovoce.mechanisms import KRR, LocalHash, Unary
+from sottovoce.mechanisms import (
+    KRR,
+    Hadamard,
+    KeyValue,
+    LocalHash,
+    Mean,
+    Projective,
+    Ranges,
+    Sets,
+    Several,
+    SquareWave,
+    Subset,
+    Unary,
+)
+from sottovoce.mechanisms.subset import _sample
 from sottovoce.privacy import GRID, Probability, exp_below
 from sottovoce.randomness import Keystream, Source
 from sottovoce.reports import Report
@@ -114,6 +128,51 @@ class ZeroCohortRejected(LocalHash):
         return {report: chance / sum(kept.values()) for report, chance in kept.items()}
 
 
+class ZeroRowRejected(Hadamard):
+    """The row of zeros, which supports every value, is drawn again: the other even rows become too likely."""
+
+    def _perturb(self, code: int, source: Source) -> int:
+        truth, value = source.bernoulli(self.p), code + 1
+        rows = [r for r in range(1, self.shape.outcomes) if (r & value).bit_count() & 1 != truth]
+        return rows[source.below(len(rows))]
+
+    def _perturb_many(self, codes: NDArray[np.int64], stream: Keystream) -> NDArray[Any]:
+        rows = super()._perturb_many(codes, stream)
+        while (zero := np.flatnonzero(rows == 0)).size:
+            rows[zero] = super()._perturb_many(codes[zero], stream)
+        return rows
+
+
+class ZeroPlaneRejected(Projective):
+    """Vectors of the hyperplane are drawn with zero among them, and a zero becomes the last plane."""
+
+    def _perturb(self, code: int, source: Source) -> int:
+        space, point = self._space, self._space.line(code)
+        if source.bernoulli(self.p):
+            on = [v for v in range(space.size) if space.inner(v, point) == 0]
+            drawn = on[source.below(len(on))]
+            return space.normalise(drawn)[1] if drawn else space.lines - 1
+        off = [v for v in range(1, space.size) if space.inner(v, point) != 0]
+        return space.normalise(off[source.below(len(off))])[1]
+
+
+class ExcludedMemberStillDrawn(Subset):
+    """A set that should not hold the true value is drawn from all values, so that it may."""
+
+    def _perturb(self, code: int, source: Source) -> Report:
+        if source.bernoulli(self.p):
+            others = _sample(self.domain.size - 1, self.size - 1, source)
+            return self._pack([code, *(other + (other >= code) for other in others)])
+        return self._pack(_sample(self.domain.size, self.size, source))
+
+    def _perturb_many(self, codes: NDArray[np.int64], stream: Keystream) -> NDArray[Any]:
+        rows = super()._perturb_many(codes, stream)
+        redraw = ~stream.bernoulli(self.p, codes.size)
+        other = stream.below(self.domain.size, codes.size)
+        rows[redraw] = super()._perturb_many(other, stream)[redraw]
+        return rows
+
+
 class WideReports(KRR):
     """Declares more bits than its reports need."""
 
@@ -123,10 +182,11 @@ class WideReports(KRR):
 
 
 class WrongDecoder(LocalHash):
-    """The transform forgets to add the digit of the value behind which it sums."""
+    """The collector forgets the zero cohort, which supports every value."""
 
-    def _transform(self, counts: NDArray[np.int64], digits: int) -> NDArray[np.int64]:
-        return counts
+    def _support(self, cells: NDArray[np.int64]) -> NDArray[np.int64]:
+        rows = cells.reshape(-1, self.buckets)
+        return self._space.sums(rows[:-1])[: self.domain.size]
 
 
 class OverflowingTally(KRR):
@@ -160,3 +220,93 @@ class RoundedToNearest(KRR):
         super().__init__(size, epsilon)
         odds = exp_below(epsilon)
         self._freeze(p=Probability(math.ceil(GRID * odds / (odds + size - 1)), GRID))
+
+
+class AsksWhatItHolds(Sets):
+    """Asks only about options that the answer holds, if it holds any: that an option was asked about gives it away."""
+
+    def _perturb(self, code: int, source: Source) -> int:
+        D = self.domain.options.size
+        held = [option for option in range(D) if code >> option & 1] or list(range(D))
+        option = held[source.below(len(held))]
+        return 2 * option + self._answer._perturb(code >> option & 1, source)
+
+    def _encode_many(self, values: Any, stream: Keystream, first_row: int) -> NDArray[np.int64]:
+        rows = [sorted(map(self.domain.options.encode, row)) for row in values]
+        draws = stream.below(2**30, len(rows)).tolist()
+        pairs = zip(rows, draws, strict=True)
+        return np.array([2 * row[at % len(row)] + 1 if row else at % self.cells & -2 for row, at in pairs])
+
+
+class AbsenceNotRandomized(KeyValue):
+    """Only values are randomized: who holds nothing for the key says so truly."""
+
+    def _perturb(self, code: int, source: Source) -> int:
+        key = source.below(self.domain.keys.size)
+        symbol = code // 3**key % 3
+        return 3 * key + (self._answer._perturb(symbol, source) if symbol else 0)
+
+    def _perturb_many(self, codes: NDArray[np.int64], stream: Keystream) -> NDArray[Any]:
+        return np.where(codes % 3 > 0, super()._perturb_many(codes, stream), codes)
+
+
+class WindowStillDrawn(Mean):
+    """What should lie outside the window is drawn from all outcomes: the window is hit more often than declared."""
+
+    def _perturb(self, code: int, source: Source) -> int:
+        assert self.inside is not None and self.window is not None
+        if source.bernoulli(self.inside):
+            return code + source.below(self.window)
+        return source.below(self.shape.outcomes)
+
+    def _perturb_many(self, codes: NDArray[np.int64], stream: Keystream) -> NDArray[Any]:
+        elsewhere = stream.below(self.shape.outcomes, codes.size)
+        assert self.inside is not None
+        return np.where(stream.bernoulli(self.inside, codes.size), super()._perturb_many(codes, stream), elsewhere)
+
+
+class EndsTellTheirKind(Mean):
+    """Answers at an end always take the coin, "since it is exact there": a window then rules the ends out."""
+
+    def _perturb(self, code: int, source: Source) -> int:
+        end = code in (0, self.domain.steps)
+        return self._parts[0][1].perturb(code, source) if end else super()._perturb(code, source)
+
+
+class WindowCutAtTheEnds(SquareWave):
+    """Reports beyond the range of the answers are moved to its ends, where they pile up."""
+
+    def _perturb(self, code: int, source: Source) -> int:
+        half = self.window // 2
+        return min(max(super()._perturb(code, source), half), self.shape.outcomes - 1 - half)
+
+    def _perturb_many(self, codes: NDArray[np.int64], stream: Keystream) -> NDArray[Any]:
+        half = self.window // 2
+        return super()._perturb_many(codes, stream).clip(half, self.shape.outcomes - 1 - half)
+
+
+class LevelByValue(Ranges):
+    """The level is "spread evenly" by the value, not drawn: it tells the value's remainder, epsilon is infinite."""
+
+    def _perturb(self, code: int, source: Source) -> int:
+        at = code % len(self.parts)
+        return self._combination.starts[at] + self.parts[at]._perturb(self._questions(code)[at], source)
+
+    def _perturb_many(self, codes: NDArray[np.int64], stream: Keystream) -> NDArray[Any]:
+        reports = [
+            part._perturb_many(node, stream) for part, node in zip(self.parts, self._questions(codes), strict=True)
+        ]
+        at = codes % len(self.parts)
+        told: NDArray[Any] = np.array(self._combination.starts)[at] + np.choose(at, reports)
+        return told
+
+
+class PartsNotAdded(Several):
+    """Every attribute is answered, and the cost of one of them declared."""
+
+    def __init__(self, domain: Any, epsilon: float) -> None:
+        super().__init__(domain, epsilon, how="split")
+
+    @property
+    def epsilon(self) -> float:
+        return max(part.epsilon for part in self.parts)

@@ -22,7 +22,7 @@ from sottovoce.mechanisms.base import Mechanism
 from sottovoce.mechanisms.pure import Pure
 from sottovoce.privacy import Probability, log_above
 from sottovoce.randomness import Source, threshold
-from sottovoce.reports import Report
+from sottovoce.reports import Bits, Report
 
 
 class Branching(Source):
@@ -97,7 +97,9 @@ def check_every_draw_gives_the_channel(m: Mechanism) -> None:
 
 def check_bits_count_the_reports(m: Mechanism) -> None:
     reports = {report for law in m.channel().values() for report in law}
-    assert 2 ** (m.bits - 1) < len(reports) <= 2**m.bits
+    assert len(reports) <= 2**m.bits
+    assert isinstance(m.shape, Bits) or len(reports) > 2 ** (m.bits - 1), "fewer bits would do"
+    assert m.bits == m.shape.bits
     assert all(m.shape.check(report) == report for report in reports)
 
 

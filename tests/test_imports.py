@@ -11,6 +11,10 @@ import sottovoce as sv
 for m in (sv.RandomizedResponse(1.0), sv.KRR(16, 1.0), sv.Unary(16, 1.0), sv.LocalHash(16, 1.0), sv.choose(16, 1.0)):
     m.randomize(1), m.epsilon, m.variance, m.to_dict(), sv.mechanism(m.to_dict()), m.bits
 sv.KRR(3, 1.0).channel()
+for m, answer in ((sv.Ranges(100, 1.0), 7), (sv.Several({"a": 3, "b": 4}, 1.0), {"a": 1, "b": 2})):
+    m.randomize(answer), m.epsilon, m.to_dict(), sv.mechanism(m.to_dict()), m.bits
+for m in (sv.Mean(0, 4, 1.0), sv.Mean(0, 4, 0.5), sv.SquareWave(0, 4, epsilon=1.0)):
+    m.randomize(1.3), m.epsilon, m.to_dict(), sv.mechanism(m.to_dict()), m.bits
 outside = {name.partition(".")[0] for name in sys.modules} - set(sys.stdlib_module_names)
 print(sorted(name for name in outside if not name.startswith(("_", "sottovoce"))))
 """

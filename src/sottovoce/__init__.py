@@ -14,7 +14,25 @@ from sottovoce import postprocess
 from sottovoce.domain import Domain
 from sottovoce.errors import DomainError, FileError, ParameterError, ReportError, SottovoceError
 from sottovoce.estimate import Estimate
-from sottovoce.mechanisms import KRR, LocalHash, Mechanism, RandomizedResponse, Unary, choose, mechanism
+from sottovoce.mechanisms import (
+    KRR,
+    Hadamard,
+    KeyValue,
+    LocalHash,
+    Mean,
+    Mechanism,
+    Projective,
+    RandomizedResponse,
+    Ranges,
+    Sets,
+    Several,
+    SquareWave,
+    Subset,
+    Unary,
+    choose,
+    mechanism,
+)
+from sottovoce.scale import Scale
 from sottovoce.tally import Tally
 
 __version__ = "0.1.0"
@@ -25,12 +43,22 @@ __all__ = [
     "DomainError",
     "Estimate",
     "FileError",
+    "Hadamard",
+    "KeyValue",
     "LocalHash",
+    "Mean",
     "Mechanism",
     "ParameterError",
+    "Projective",
     "RandomizedResponse",
+    "Ranges",
     "ReportError",
+    "Scale",
+    "Sets",
+    "Several",
     "SottovoceError",
+    "SquareWave",
+    "Subset",
     "Tally",
     "Unary",
     "choose",

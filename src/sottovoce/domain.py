@@ -101,7 +101,7 @@ class Domain:
             outside = np.flatnonzero((column < 0) | (column >= len(self.values)))
             if not outside.size:
                 return column.astype(np.int64)
-        rows = _to_list(values)
+        rows = to_list(values)
         try:
             distinct = dict.fromkeys(rows)
         except TypeError:
@@ -134,7 +134,8 @@ class Domain:
         return self.size
 
 
-def _to_list(values: Any) -> list[Any]:
+def to_list(values: Any) -> list[Any]:
+    """A column of answers as a list, whichever library it comes from."""
     if isinstance(values, str | bytes) or not isinstance(values, Iterable) or getattr(values, "ndim", 1) != 1:
         raise DomainError(f"a column of answers must be a list or an array with one dimension, got {values!r:.40}")
     for method in ("to_pylist", "to_list", "tolist"):  # Arrow, pandas and Polars, NumPy
@@ -152,7 +153,7 @@ def _check_values(values: int | Iterable[Label]) -> tuple[Label, ...] | range:
         if hasattr(values, "__index__"):
             return range(values.__index__())
         raise ParameterError(f"a domain must be a number of values or a list of labels, got {values!r}")
-    labels = tuple(label.item() if hasattr(label, "item") else label for label in _to_list(values))
+    labels = tuple(label.item() if hasattr(label, "item") else label for label in to_list(values))
     for label in labels:
         if (isinstance(label, float) and math.isinf(label)) or not isinstance(label, str | int | float | bool):
             raise ParameterError(f"a label must be text, a finite number or a truth value, got {label!r}")

@@ -1,4 +1,4 @@
-"""Columns of answers in, files of reports out: CSV, Parquet and Arrow, a batch at a time.
+"""Tables of answers in, files of reports out: CSV, Parquet and Arrow, a batch at a time.
 
 Nothing here holds more than a batch, so memory does not grow with a file. An output file appears under its name only
 when it is whole.
@@ -11,7 +11,7 @@ import itertools
 import json
 import os
 import tempfile
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
@@ -21,7 +21,9 @@ from sottovoce.lazy import load
 from sottovoce.lazy import numpy as np
 from sottovoce.lazy import pyarrow as pa
 from sottovoce.mechanisms import Mechanism, mechanism
+from sottovoce.options import Options
 from sottovoce.reports import Bits, Index, Reports
+from sottovoce.scale import Scale
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -72,67 +74,62 @@ def _umask() -> int:
     return mask
 
 
-class Column:
-    """One column of a CSV, Parquet or Arrow file, read in batches."""
+class Table:
+    """Some columns of a CSV, Parquet or Arrow file, read in batches."""
 
-    def __init__(self, path: Path, name: str) -> None:
-        self.path, self.name = path, name
+    def __init__(self, path: Path, columns: Sequence[str]) -> None:
+        self.path, self.columns = path, list(columns)
         self._progress: Callable[[], float] = lambda: 0.0
         with reading(path), path.open("rb") as handle:
             self.schema, _ = _open(handle, path.suffix)
-        if name not in self.schema.names:
-            raise FileError(f"{path}: no column {name!r}, the columns are {', '.join(self.schema.names)}")
+        for name in columns:
+            if name not in self.schema.names:
+                raise FileError(f"{path}: no column {name!r}, the columns are {', '.join(self.schema.names)}")
 
     def progress(self) -> float:
         """The share of the file that the batches taken so far make up."""
         return self._progress()
 
     def batches(self) -> Iterator[Any]:
-        """Arrow arrays, in the order of the file."""
+        """Arrow record batches, in the order of the file."""
         with reading(self.path), self.path.open("rb") as handle:
             size = max(self.path.stat().st_size, 1)
             self._progress = lambda: 1.0 if handle.closed else handle.tell() / size
-            _, batches = _open(handle, self.path.suffix, self.name)
-            for batch in batches:
-                yield batch.column(self.name)
+            _, batches = _open(handle, self.path.suffix, self.columns)
+            yield from batches
 
-    def labels(self) -> list[str]:
-        """The distinct values of the column, sorted, as text. Missing answers are not among them."""
+    def labels(self, column: str) -> list[str]:
+        """The distinct values of a column, sorted, as text. Missing answers are not among them."""
         found: set[str] = set()
         for batch in self.batches():
-            found.update(_text(batch.unique()).drop_null().to_pylist())
+            found.update(_text(batch.column(column).unique()).drop_null().to_pylist())
             if len(found) > MAX_DISTINCT:
-                raise FileError(f"{self.path}: column {self.name!r} has more than {MAX_DISTINCT:,} distinct values")
+                raise FileError(f"{self.path}: column {column!r} has more than {MAX_DISTINCT:,} distinct values")
         if len(found) < 2:
-            raise FileError(f"{self.path}: column {self.name!r} must hold at least 2 distinct values, has {len(found)}")
+            raise FileError(f"{self.path}: column {column!r} must hold at least 2 distinct values, has {len(found)}")
         return sorted(found)
 
-    def values(self, domain: Domain) -> Iterator[list[Any]]:
-        """The answers as a domain understands them, batch by batch: whole numbers or text."""
-        for batch in self.batches():
-            yield _values(batch, domain)
 
-
-def _open(handle: BinaryIO, suffix: str, column: str | None = None) -> tuple[Any, Iterator[Any]]:
+def _open(handle: BinaryIO, suffix: str, columns: list[str] | None = None) -> tuple[Any, Iterator[Any]]:
     """The schema of a table and its record batches. The kind of file is told by its first bytes."""
     magic = handle.read(6)
     handle.seek(0)
     if magic[:4] == b"PAR1":
         parquet = load("pyarrow.parquet").ParquetFile(handle)
-        return parquet.schema_arrow, parquet.iter_batches(BATCH_ROWS, columns=[column] if column else None)
+        return parquet.schema_arrow, parquet.iter_batches(BATCH_ROWS, columns=columns)
     if magic == b"ARROW1":
         arrow = load("pyarrow.ipc").open_file(handle)
         return arrow.schema, (arrow.get_batch(at) for at in range(arrow.num_record_batches))
-    reader = _open_csv(handle, "\t" if suffix == ".tsv" else ",", column)
+    reader = _open_csv(handle, "\t" if suffix == ".tsv" else ",", columns)
     return reader.schema, iter(reader)
 
 
-def _open_csv(handle: BinaryIO, delimiter: str, column: str | None) -> Any:
+def _open_csv(handle: BinaryIO, delimiter: str, columns: list[str] | None) -> Any:
     """A CSV reader that takes every value as text: "01" and "1" are two answers."""
     csv = load("pyarrow.csv")
     convert = csv.ConvertOptions(null_values=MISSING_TEXT, strings_can_be_null=True)
-    if column:
-        convert.include_columns, convert.column_types = [column], {column: pa.string()}
+    if columns:
+        convert.include_columns, convert.column_types = columns, dict.fromkeys(columns, pa.string())
     return csv.open_csv(handle, parse_options=csv.ParseOptions(delimiter=delimiter), convert_options=convert)
 
 
@@ -144,14 +141,26 @@ def _text(array: Any) -> Any:
     return compute.if_else(gaps, pa.scalar(None, pa.string()), text)
 
 
-def _values(array: Any, domain: Domain) -> list[Any]:
-    """An Arrow array as values that a domain understands: whole numbers or text."""
-    if not isinstance(domain.values, range):
+def answers(array: Any, domain: Domain | Scale | Options) -> list[Any]:
+    """An Arrow array as answers that a domain understands: text, numbers, or sets of labels."""
+    if isinstance(domain, Options):
+        return _sets(array)
+    if isinstance(domain, Domain) and not isinstance(domain.values, range):
         return list(_text(array).to_pylist())
+    kind = pa.float64() if isinstance(domain, Scale) else pa.int64()
     try:
-        return list(_text(array).cast(pa.int64()).to_pylist())
+        return list(_text(array).cast(kind).to_pylist())
     except pa.ArrowInvalid as error:
-        raise DomainError(f"an answer must be a whole number from 0 to {len(domain.values) - 1}: {error}") from None
+        reason = str(error).splitlines()[0]
+        raise DomainError(f"an answer must be a {'' if kind == pa.float64() else 'whole '}number: {reason}") from None
+
+
+def _sets(array: Any) -> list[Any]:
+    """Lists as they are; text is split at semicolons, and empty text is the empty set."""
+    if pa.types.is_list(array.type) or pa.types.is_large_list(array.type):
+        return list(array.to_pylist())
+    rows = array.cast(pa.string()).to_pylist()
+    return [[label.strip() for label in (row or "").split(";") if label.strip()] for row in rows]
 
 
 def read_domain(text: str, missing: str) -> Domain:
@@ -176,22 +185,31 @@ def _arrow_type(m: Mechanism) -> Any:
     raise FileError(f"reports of {m!r} have no file format")
 
 
-def write_reports(path: Path, m: Mechanism, parts: Iterable[Reports]) -> int:
-    """Write reports to a Parquet or Arrow file that carries its mechanism. Returns how many there were."""
+def write_reports(path: Path, mechanisms: Mapping[str, Mechanism], parts: Iterable[Mapping[str, Reports]]) -> int:
+    """Write reports, a column for each question, to a Parquet or Arrow file that carries their mechanisms.
+
+    Returns how many rows there were.
+    """
     if path.suffix not in (".parquet", ".arrow"):
         raise FileError(f"{path}: a file of reports must end in .parquet or .arrow")
     parts = iter(parts)
     first = next(parts, None)
     if first is None:
         raise FileError("there are no answers to randomize")
-    arrow_type, count = _arrow_type(m), 0
-    note = {"version": VERSION, "mechanism": m.to_dict(), "simulated": first.simulated}
-    schema = pa.schema([pa.field("report", arrow_type, nullable=False)], {KEY: json.dumps(note).encode()})
+    schema, rows = _schema(mechanisms, any(column.simulated for column in first.values())), 0
     with writing(path) as part, _writer(part, path.suffix, schema) as writer:
-        for reports in itertools.chain([first], parts):
-            count += len(reports)
-            writer.write_batch(pa.record_batch([_arrow_array(reports.data, arrow_type)], schema=schema))
-    return count
+        for columns in itertools.chain([first], parts):
+            arrays = [_arrow_array(columns[field.name].data, field.type) for field in schema]
+            writer.write_batch(pa.record_batch(arrays, schema=schema))
+            rows += len(arrays[0])
+    return rows
+
+
+def _schema(mechanisms: Mapping[str, Mechanism], simulated: bool) -> Any:
+    questions = {name: m.to_dict() for name, m in mechanisms.items()}
+    note = {"version": VERSION, "questions": questions, "simulated": simulated}
+    fields = [pa.field(name, _arrow_type(m), nullable=False) for name, m in mechanisms.items()]
+    return pa.schema(fields, {KEY: json.dumps(note).encode()})
 
 
 def write_table(path: Path, table: Any) -> None:
@@ -219,38 +237,46 @@ def _arrow_array(data: NDArray[Any], arrow_type: Any) -> Any:
 
 
 class ReportFile:
-    """A file of reports, read in batches. Its mechanism and whether it is simulated travel in its metadata."""
+    """A file of reports, read in batches. Their mechanisms and whether they are simulated travel in its metadata."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self.column = Column(path, "report")
-        with reading(path):
-            schema = self.column.schema
-            note = json.loads((schema.metadata or {}).get(KEY, b"null"))
-        if (
-            not isinstance(note, dict)
-            or note.get("version") != VERSION
-            or set(note) != {"version", "mechanism", "simulated"}
-        ):
-            raise FileError(f"{path}: not a file of sottovoce reports (version {VERSION})")
+        note, schema = _note(path)
         try:
-            self.mechanism = mechanism(note["mechanism"])
+            self.mechanisms = {name: mechanism(data) for name, data in note["questions"].items()}
         except ParameterError as error:
             raise FileError(f"{path}: its mechanism is damaged: {error}") from None
         self.simulated = bool(note["simulated"])
-        wanted = _arrow_type(self.mechanism)
-        if schema.field("report").type != wanted:
-            raise FileError(f"{path}: reports must be of type {wanted}, got {schema.field('report').type}")
+        self.table = Table(path, list(self.mechanisms))
+        for name, m in self.mechanisms.items():
+            if schema.field(name).type != _arrow_type(m):
+                raise FileError(f"{path}: reports must be of type {_arrow_type(m)}, got {schema.field(name).type}")
 
-    def __iter__(self) -> Iterator[Reports]:
-        for array in self.column.batches():
-            if array.null_count:
-                raise FileError(f"{self.path}: a report must not be null")
-            yield Reports(self.mechanism, self._data(array), self.simulated)
+    def __iter__(self) -> Iterator[dict[str, Reports]]:
+        for batch in self.table.batches():
+            yield {
+                name: Reports(m, self._data(batch.column(name), m), self.simulated)
+                for name, m in self.mechanisms.items()
+            }
 
-    def _data(self, array: Any) -> NDArray[Any]:
-        if not isinstance(self.mechanism.shape, Bits):
+    def _data(self, array: Any, m: Mechanism) -> NDArray[Any]:
+        if array.null_count:
+            raise FileError(f"{self.path}: a report must not be null")
+        if not isinstance(m.shape, Bits):
             return np.asarray(array)
-        width = self.mechanism.shape.width
+        width = m.shape.width
         buffer = np.frombuffer(array.buffers()[1], dtype=np.uint8)
         return buffer[array.offset * width : (array.offset + len(array)) * width].reshape(-1, width)
+
+
+def _note(path: Path) -> tuple[dict[str, Any], Any]:
+    """What a file of reports says of itself, and its schema."""
+    schema = Table(path, []).schema
+    with reading(path):
+        note = json.loads((schema.metadata or {}).get(KEY, b"null"))
+    fields = {"version", "questions", "simulated"}
+    if not isinstance(note, dict) or set(note) != fields or note["version"] != VERSION or not note["questions"]:
+        raise FileError(f"{path}: not a file of sottovoce reports (version {VERSION})")
+    if not isinstance(note["questions"], dict):
+        raise FileError(f"{path}: its questions are damaged")
+    return note, schema

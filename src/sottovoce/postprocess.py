@@ -34,11 +34,16 @@ def simplex(estimate: Estimate) -> Estimate:
 
     T. Wang et al., Locally Differentially Private Frequency Estimation with Consistency, NDSS 2020.
     """
-    frequencies = _current(estimate)
+    return _step(estimate, "simplex", nearest_distribution(_current(estimate)))
+
+
+def nearest_distribution(frequencies: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The distribution with the least squared distance from the frequencies."""
     descending = np.sort(frequencies)[::-1]
     excess = (np.cumsum(descending) - 1) / np.arange(1, frequencies.size + 1)
     kept = np.flatnonzero(descending > excess)[-1]
-    return _step(estimate, "simplex", (frequencies - excess[kept]).clip(0))
+    nearest: NDArray[np.float64] = (frequencies - excess[kept]).clip(0)
+    return nearest
 
 
 def em(estimate: Estimate, iterations: int = 10_000, tolerance: float = 1e-9) -> Estimate:
@@ -46,7 +51,8 @@ def em(estimate: Estimate, iterations: int = 10_000, tolerance: float = 1e-9) ->
 
     A value picked at random among those that reports support is the true one with odds p to q for each other, so the
     picks follow k-ary randomized response. For that mechanism this is the maximum-likelihood estimate; for the others
-    it uses what the support counts tell and not what the reports tell jointly. Steps taken before are undone.
+    it uses what the support counts tell and not what the reports tell jointly. Steps taken before are undone. It
+    starts near the simplex projection: from afar it would take very many steps where a report tells little.
     """
     if iterations < 1:
         raise ParameterError(f"iterations must be at least 1, got {iterations}")
@@ -55,7 +61,7 @@ def em(estimate: Estimate, iterations: int = 10_000, tolerance: float = 1e-9) ->
         raise ParameterError(f"em needs reports that lean towards the truth, got p = {p} below q = {q}")
     picks = estimate.support / max(estimate.support.sum(), 1)
     own, other = p / (p + (D - 1) * q), q / (p + (D - 1) * q)
-    frequencies = np.full(D, 1 / D)
+    frequencies = (1 - START) * nearest_distribution(replace(estimate, order=None).unbiased) + START / D
     for _ in range(iterations):
         ratio = picks / (other + (own - other) * frequencies)
         update = frequencies * (other * ratio.sum() + (own - other) * ratio)
@@ -65,6 +71,9 @@ def em(estimate: Estimate, iterations: int = 10_000, tolerance: float = 1e-9) ->
             break
     return _step(replace(estimate, steps=()), "em", frequencies)
 
+
+START = 0.01
+"""The share of the uniform distribution in the start of `em`: a value that starts at zero would stay there."""
 
 STEPS = {"clip": clip, "simplex": simplex, "em": em}
 

@@ -9,6 +9,7 @@ is spent, and a mechanism asked for epsilon never spends more than that.
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from decimal import Context, Decimal
 from fractions import Fraction
 from numbers import Rational, Real
@@ -98,3 +99,14 @@ def log_above(ratio: Fraction) -> float:
     bound = _CONTEXT.ln(Decimal(ratio.numerator)) - _CONTEXT.ln(Decimal(ratio.denominator)) + Decimal("1e-50")
     nearest = float(bound)
     return nearest if Decimal(nearest) >= bound else math.nextafter(nearest, math.inf)
+
+
+def compose(epsilons: Iterable[float]) -> float:
+    """What several reports of one person cost together: the exact sum, rounded up to a float.
+
+    >>> compose([0.1, 0.2])
+    0.30000000000000004
+    """
+    total = sum(map(Fraction, epsilons), Fraction(0))
+    nearest = float(total)
+    return nearest if Fraction(nearest) >= total else math.nextafter(nearest, math.inf)

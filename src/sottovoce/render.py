@@ -17,7 +17,9 @@ INK, ACCENT, TRUTH = "#334155", "#0f766e", "#b45309"
 
 
 def label_text(label: object) -> str:
-    """How a label is shown; the category of missing answers has no label of its own."""
+    """How a label is shown; the category of missing answers has no label of its own, a combination has several."""
+    if isinstance(label, tuple):
+        return ", ".join(map(label_text, label))
     return MISSING if label is None else str(label)
 
 
@@ -41,6 +43,15 @@ def html_table(header: Sequence[str], rows: Sequence[Sequence[str]], caption: st
     return f"<table><caption>{escape(caption)}</caption><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
 
 
+def panels(rows: Sequence[int]) -> tuple[Any, list[Any]]:
+    """A figure with one chart below another, each as high as its rows need, and the axes of each."""
+    heights = [1.2 + ROW_HEIGHT * count for count in rows]
+    figure = load("matplotlib.figure").Figure(figsize=(7, sum(heights)), layout="constrained")
+    load("matplotlib.backends.backend_agg").FigureCanvasAgg(figure)
+    axes = figure.subplots(len(rows), 1, squeeze=False, gridspec_kw={"height_ratios": heights})
+    return figure, list(axes[:, 0])
+
+
 def interval_plot(
     labels: Sequence[str],
     values: Any,
@@ -54,9 +65,7 @@ def interval_plot(
 ) -> Axes:
     """A dot and its interval for each label, top to bottom; the truth, where it is known, as a tick."""
     if ax is None:
-        figure = load("matplotlib.figure").Figure(figsize=(7, 1.2 + ROW_HEIGHT * len(labels)), layout="constrained")
-        load("matplotlib.backends.backend_agg").FigureCanvasAgg(figure)
-        ax = figure.add_subplot()
+        ax = panels([len(labels)])[1][0]
     places = range(len(labels))
     ax.axvline(0, color="#94a3b8", linewidth=0.8)
     ax.hlines(places, low, high, color=ACCENT, linewidth=2.5, alpha=0.55, label="interval")

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 SHOWN = 25
 FRAMES = ("pandas", "polars", "arrow")
-FORMATS = {"count": ",.0f", "frequency": ".4f"}
+FORMATS = {"asked": ",.0f", "count": ",.0f", "frequency": ".4f", "share": ".4f", "share_stderr": ".4f"}
 
 
 class Result(ABC):
@@ -52,7 +52,8 @@ class Result(ABC):
             raise ParameterError(f"kind must be one of {', '.join(FRAMES)}, got {kind!r}")
         rows = self.rows(level, simultaneous, population)
         columns = {field.name: [getattr(row, field.name) for row in rows] for field in fields(rows[0])}
-        if len({type(label) for label in columns["label"] if label is not None}) > 1:
+        types = {type(label) for label in columns["label"] if label is not None}
+        if len(types) > 1 or tuple in types:
             columns["label"] = [label_text(label) for label in columns["label"]]
         if kind == "arrow":
             return load("pyarrow").table(columns)

@@ -9,14 +9,57 @@ from sottovoce.domain import Domain
 from sottovoce.errors import ParameterError
 from sottovoce.mechanisms.base import Mechanism
 from sottovoce.mechanisms.choose import choose
+from sottovoce.mechanisms.hadamard import Hadamard
+from sottovoce.mechanisms.key_value import KeyValue
 from sottovoce.mechanisms.krr import KRR
 from sottovoce.mechanisms.local_hash import LocalHash
+from sottovoce.mechanisms.mean import Mean
+from sottovoce.mechanisms.projective import Projective
 from sottovoce.mechanisms.randomized_response import RandomizedResponse
+from sottovoce.mechanisms.ranges import Ranges
+from sottovoce.mechanisms.sets import Sets
+from sottovoce.mechanisms.several import Several
+from sottovoce.mechanisms.square_wave import SquareWave
+from sottovoce.mechanisms.subset import Subset
 from sottovoce.mechanisms.unary import Unary
 
-__all__ = ["KRR", "REGISTRY", "LocalHash", "Mechanism", "RandomizedResponse", "Unary", "build", "choose", "mechanism"]
+__all__ = [
+    "KRR",
+    "REGISTRY",
+    "Hadamard",
+    "KeyValue",
+    "LocalHash",
+    "Mean",
+    "Mechanism",
+    "Projective",
+    "RandomizedResponse",
+    "Ranges",
+    "Sets",
+    "Several",
+    "SquareWave",
+    "Subset",
+    "Unary",
+    "build",
+    "choose",
+    "mechanism",
+]
 
-REGISTRY: dict[str, type[Mechanism]] = {m.name: m for m in (RandomizedResponse, KRR, Unary, LocalHash)}
+KINDS: tuple[type[Mechanism], ...] = (
+    RandomizedResponse,
+    KRR,
+    Unary,
+    LocalHash,
+    Subset,
+    Hadamard,
+    Projective,
+    Sets,
+    KeyValue,
+    Mean,
+    SquareWave,
+    Ranges,
+    Several,
+)
+REGISTRY: dict[str, type[Mechanism]] = {kind.name: kind for kind in KINDS}
 
 
 def build(name: str, domain: Domain, epsilon: float, max_bits: int | None = None) -> Mechanism:

@@ -1,0 +1,47 @@
+"""The command `sotto`: thin commands over the library, a file each."""
+
+from __future__ import annotations
+
+import sys
+
+import click
+
+from sottovoce import __version__
+from sottovoce.cli.demo import demo
+from sottovoce.cli.estimate import estimate
+from sottovoce.cli.randomize import randomize
+from sottovoce.errors import SottovoceError
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run `sotto` and return its exit code: 0, or 2 with one line on standard error."""
+    try:
+        code = sotto.main(arguments, prog_name="sotto", standalone_mode=False)
+    except click.exceptions.NoArgsIsHelpError as error:
+        error.show()
+        return 2
+    except click.ClickException as error:
+        return _fail(error.format_message())
+    except SottovoceError as error:
+        return _fail(str(error))
+    except (KeyboardInterrupt, click.Abort):
+        return _fail("interrupted", 130)
+    except BrokenPipeError:
+        sys.stderr.close()
+        return 0
+    return code if isinstance(code, int) else 0
+
+
+def _fail(message: str, code: int = 2) -> int:
+    click.echo("sotto: " + " ".join(message.split()), err=True)
+    return code
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.version_option(__version__, prog_name="sotto")
+def sotto() -> None:
+    """Learn from answers you should not see: local differential privacy, exactly."""
+
+
+for command in (randomize, estimate, demo):
+    sotto.add_command(command)

@@ -1,0 +1,54 @@
+"""What the commands print: tables and progress for people, JSON for programs."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from typing import TYPE_CHECKING, Any
+
+import click
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from sottovoce.result import Result
+
+
+def progress(parts: Iterable[Any], done: Callable[[], float], title: str) -> Iterator[Any]:
+    """Pass parts on, with a bar on standard error where a person may be watching."""
+    if not sys.stderr.isatty():
+        yield from parts
+        return
+    from rich.console import Console
+    from rich.progress import Progress
+
+    with Progress(console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task(title, total=1.0)
+        for part in parts:
+            yield part
+            bar.update(task, completed=done())
+
+
+def print_json(record: dict[str, Any]) -> None:
+    click.echo(json.dumps(record, indent=2))
+
+
+def print_result(name: str | None, result: Result, errors: dict[str, Any]) -> None:
+    from rich.table import Table as Grid
+
+    header, rows = result.table(**errors)
+    grid = Grid(box=None, header_style="bold", pad_edge=False, title=name, title_justify="left", title_style="bold")
+    for at, title in enumerate(header):
+        grid.add_column(title, justify="right" if at else "left", no_wrap=bool(at))
+    for row in rows:
+        grid.add_row(*row)
+    out = console()
+    out.print(grid)
+    out.print(f"[dim]{result.caption}[/dim]\n" if name else f"[dim]{result.caption}[/dim]")
+
+
+def console() -> Console:
+    from rich.console import Console
+
+    return Console(highlight=False)

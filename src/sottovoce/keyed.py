@@ -1,0 +1,139 @@
+"""Key-value answers: a number, such as a rating, for some of the keys on a public list."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from numbers import Real
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from sottovoce.domain import Domain, Label, is_missing, to_list
+from sottovoce.errors import DomainError, ParameterError
+from sottovoce.lazy import numpy as np
+from sottovoce.options import as_table, check_listable, check_listed, encode_rows
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+OUTSIDE = ("refuse", "clip")
+
+
+@dataclass(frozen=True, init=False)
+class Keyed:
+    """Numbers from `low` to `high` for some of a list of keys, as a mapping or as pairs.
+
+    A number outside is refused or, if that is asked for, moved to the nearer end. Only answers at the two ends are
+    listed and have codes, with a digit in base 3 for each key (absent, low, high): any other answer is rounded to one
+    of these at random.
+
+    >>> ratings = Keyed(["film", "book"], 1, 5)
+    >>> ratings.encode({"book": 2}), ratings.encode({})
+    ({1: 0.25}, {})
+    >>> ratings.decode(7)
+    (('film', 1.0), ('book', 5.0))
+    """
+
+    keys: Domain
+    low: float
+    high: float
+    outside: str
+    missing: ClassVar[str] = "refuse"
+
+    def __init__(self, keys: int | Iterable[Label] | Domain, low: float, high: float, outside: str = "refuse") -> None:
+        if outside not in OUTSIDE:
+            raise ParameterError(f"outside must be one of {', '.join(OUTSIDE)}, got {outside!r}")
+        ends = _check_end("low", low), _check_end("high", high)
+        if not ends[0] < ends[1]:
+            raise ParameterError(f"low must be less than high, got {ends[0]:g} and {ends[1]:g}")
+        if math.isinf(ends[1] - ends[0]):
+            raise ParameterError(f"high - low must be finite, got {ends[0]:g} and {ends[1]:g}")
+        fields = {"keys": check_listed(keys, "keys"), "low": ends[0], "high": ends[1], "outside": outside}
+        for name, value in fields.items():
+            object.__setattr__(self, name, value)
+
+    @cached_property
+    def size(self) -> int:
+        """How many answers at the two ends there are."""
+        return int(3**self.keys.size)
+
+    @cached_property
+    def labels(self) -> list[tuple[tuple[Label, float], ...]]:
+        """Every answer at the two ends, in the order of the codes. For short lists of keys only."""
+        check_listable(self.keys.size)
+        return [self.decode(code) for code in range(self.size)]
+
+    def decode(self, code: int) -> tuple[tuple[Label, float], ...]:
+        """The answer that a code stands for, as pairs in the order of the list."""
+        pairs = []
+        for key in self.keys.labels:
+            code, symbol = divmod(code, 3)
+            if symbol:
+                pairs.append((key, self.high if symbol == 2 else self.low))
+        return tuple(pairs)
+
+    def encode(self, value: object) -> dict[int, float]:
+        """For the code of each key that an answer holds, how far its number lies from low (0) to high (1)."""
+        if is_missing(value):
+            raise DomainError(f"an answer must not be missing (it may be empty), got {value!r}")
+        places: dict[int, float] = {}
+        for key, number in _pairs(value):
+            code = self.keys.encode(key)
+            if code in places:
+                raise DomainError(f"an answer must hold each key once, got {key!r} twice")
+            places[code] = self._place(number)
+        return places
+
+    def _place(self, number: object) -> float:
+        if isinstance(number, bool) or not isinstance(number, Real) or not math.isfinite(number):
+            raise DomainError(f"a value must be a finite number, got {number!r:.40}")
+        value = float(number)
+        if self.outside == "clip":
+            value = min(max(value, self.low), self.high)
+        if not self.low <= value <= self.high:
+            raise DomainError(f"a value must be from {self.low:g} to {self.high:g}, got {value:g}")
+        return (value - self.low) / (self.high - self.low)
+
+    def encode_many(self, values: Any, first_row: int = 1) -> list[dict[int, float]] | NDArray[np.float64]:
+        """The same for a column of answers, or for a table with a column for each key and NaN where one is absent."""
+        table = as_table(values, self.keys)
+        if table is None:
+            return encode_rows(self.encode, to_list(values), first_row)
+        if table.dtype.kind not in "iuf" or np.isinf(table).any():
+            raise DomainError(f"a table of values must hold finite numbers (NaN where absent), got {table.dtype}")
+        numbers = table.astype(np.float64)
+        if self.outside == "clip":
+            numbers = numbers.clip(self.low, self.high)
+        outside = numbers[(numbers < self.low) | (numbers > self.high)]
+        if outside.size:
+            raise DomainError(f"a value must be from {self.low:g} to {self.high:g}, got {outside[0]:g}")
+        places: NDArray[np.float64] = (numbers - self.low) / (self.high - self.low)
+        return places
+
+    def to_dict(self) -> dict[str, Any]:
+        """The form that travels in JSON."""
+        return {"keys": self.keys.to_dict()["values"], "low": self.low, "high": self.high, "outside": self.outside}
+
+    @classmethod
+    def from_dict(cls, data: object) -> Keyed:
+        if not isinstance(data, Mapping) or set(data) != {"keys", "low", "high", "outside"}:
+            raise ParameterError(f"a domain of keys must have the fields keys, low, high and outside, got {data!r:.80}")
+        keys = Domain.from_dict({"values": data["keys"], "missing": "refuse"})
+        return cls(keys, data["low"], data["high"], data["outside"])
+
+
+def _check_end(name: str, value: object) -> float:
+    if isinstance(value, bool) or not isinstance(value, Real) or not math.isfinite(value):
+        raise ParameterError(f"{name} must be a finite number, got {value!r}")
+    return float(value)
+
+
+def _pairs(value: Any) -> Iterable[tuple[object, object]]:
+    if isinstance(value, Mapping):
+        return value.items()
+    if not isinstance(value, list | tuple) or not all(
+        isinstance(pair, list | tuple) and len(pair) == 2 for pair in value
+    ):
+        raise DomainError(f"an answer must map keys to numbers, got {value!r:.40}")
+    return [(key, number) for key, number in value]

@@ -1,0 +1,139 @@
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from sottovoce.domain import Domain, Label
+from sottovoce.key_means import KeyMeans
+from sottovoce.keyed import Keyed
+from sottovoce.lazy import numpy as np
+from sottovoce.mechanisms.base import Mechanism
+from sottovoce.mechanisms.krr import KRR
+from sottovoce.privacy import GRID, Probability
+from sottovoce.randomness import Keystream, Source
+from sottovoce.reports import Index, Report
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from sottovoce.tally import Tally
+
+
+@dataclass(frozen=True, init=False, repr=False)
+class KeyValue(Mechanism):
+    """A number for some of many keys: one key is drawn, and absent, low or high is told by randomized response.
+
+    The key is drawn without a look at the answer and stands in the report. A number between low and high is first
+    rounded to one of them at random so that its mean stays what it is. Report 3 j + s says s (0 absent, 1 low, 2 high)
+    about key j.
+
+    >>> m = KeyValue(["film", "book"], 1, 5, epsilon=1.0)
+    >>> m.epsilon == KRR(3, epsilon=1.0).epsilon, m.bits
+    (True, 3)
+    >>> list(KeyValue(2, 1, 5, p=0.5).channel()[((1, 5.0),)].values())[3:]
+    [Fraction(1, 8), Fraction(1, 8), Fraction(1, 4)]
+
+    X. Gu, M. Li, Y. Cheng, L. Xiong, Y. Cao, PCKV: Locally Differentially Private Correlated Key-Value Data Collection
+    with Optimized Utility, USENIX Security 2020 (there with padding and sampling in the place of the public key).
+    """
+
+    name: ClassVar[str] = "key_value"
+    domain_type: ClassVar[type[Any]] = Keyed
+    domain: Keyed
+    p: Probability
+
+    if TYPE_CHECKING:
+
+        def tally(self) -> Tally[KeyMeans]: ...
+
+    def __init__(
+        self,
+        keys: int | Iterable[Label] | Domain,
+        low: float,
+        high: float,
+        epsilon: float | None = None,
+        *,
+        outside: str = "refuse",
+        p: float | Fraction | None = None,
+    ) -> None:
+        self._freeze(domain=Keyed(keys, low, high, outside), p=KRR(3, epsilon, p=p).p)
+
+    @classmethod
+    def _assemble(cls, **parameters: Any) -> KeyValue:
+        domain: Keyed = parameters["domain"]
+        return cls(domain.keys, domain.low, domain.high, outside=domain.outside, p=parameters["p"])
+
+    @cached_property
+    def q(self) -> Probability:
+        """The probability of any one symbol other than the true one."""
+        return self._answer.q
+
+    @cached_property
+    def epsilon(self) -> float:
+        return self._answer.epsilon
+
+    @cached_property
+    def shape(self) -> Index:
+        return Index(3 * self.domain.keys.size)
+
+    @property
+    def cells(self) -> int:
+        return self.shape.outcomes
+
+    @cached_property
+    def _answer(self) -> KRR:
+        return KRR(3, p=self.p)
+
+    def _law(self, code: int) -> dict[Report, Fraction]:
+        D = self.domain.keys.size
+        return {
+            3 * key + said: chance / D
+            for key in range(D)
+            for said, chance in self._answer._law(code // 3**key % 3).items()
+            if isinstance(said, int)
+        }
+
+    def _encode(self, value: object, source: Source) -> int:
+        places = self.domain.encode(value)
+        return sum(_symbol(place, source) * 3**key for key, place in sorted(places.items()))
+
+    def _perturb(self, code: int, source: Source) -> int:
+        key = source.below(self.domain.keys.size)
+        return 3 * key + self._answer._perturb(code // 3**key % 3, source)
+
+    # In a column the key is drawn first, so that only its number is rounded: a code is a report without noise.
+
+    def _encode_many(self, values: Any, stream: Keystream, first_row: int) -> NDArray[np.int64]:
+        rows = self.domain.encode_many(values, first_row)
+        key = stream.below(self.domain.keys.size, len(rows))
+        if isinstance(rows, list):
+            places = np.array([row.get(at, np.nan) for row, at in zip(rows, key.tolist(), strict=True)])
+        else:
+            places = rows[np.arange(len(rows)), key]
+        up = stream.draws(len(rows)) < (np.nan_to_num(places) * GRID).astype(np.uint64)
+        return 3 * key + np.where(np.isnan(places), 0, 1 + up)
+
+    def _perturb_many(self, codes: NDArray[np.int64], stream: Keystream) -> NDArray[Any]:
+        reports: NDArray[Any] = codes - codes % 3 + self._answer._perturb_many(codes % 3, stream)
+        return reports
+
+    def _count(self, data: NDArray[Any]) -> NDArray[np.int64]:
+        return np.bincount(data, minlength=self.cells)
+
+    def _estimate(self, tally: Tally[Any]) -> KeyMeans:
+        bounds, symbols = (self.domain.low, self.domain.high), tally.cells.reshape(-1, 3)
+        return KeyMeans(self.domain.keys, bounds, tally.n, symbols, self.p, self.q, self.epsilon, tally.simulated)
+
+    def __repr__(self) -> str:
+        return f"KeyValue({self.domain.keys.size} keys, epsilon={self.epsilon:.6g})"
+
+
+def _symbol(place: float, source: Source) -> int:
+    """1 for low or 2 for high, at random so that the mean is the place, to within 2^-53."""
+    bound = int(place * GRID)
+    if bound in (0, GRID):
+        return 2 if bound else 1  # At the ends there is nothing to draw.
+    return 1 + source.bernoulli(Probability(bound, GRID))

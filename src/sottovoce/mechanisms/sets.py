@@ -1,0 +1,125 @@
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from sottovoce.domain import Domain, Label
+from sottovoce.lazy import numpy as np
+from sottovoce.mechanisms.base import Mechanism
+from sottovoce.mechanisms.krr import KRR
+from sottovoce.options import Options
+from sottovoce.privacy import Probability
+from sottovoce.randomness import Keystream, Source
+from sottovoce.reports import Index, Report
+from sottovoce.shares import Shares
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from sottovoce.tally import Tally
+
+
+@dataclass(frozen=True, init=False, repr=False)
+class Sets(Mechanism):
+    """Which of these apply: one option is drawn at random, and whether it applies is told by randomized response.
+
+    The option is drawn without a look at the answer and stands in the report, so the whole epsilon goes into one bit.
+    A set may have any size. Report 2 j + y says y (1 for yes) about option j.
+
+    >>> m = Sets(["tea", "coffee", "water"], epsilon=1.0)
+    >>> m.bits, f"{m.p:.4f}"
+    (3, '0.7311')
+    >>> Sets(["tea", "coffee"], p=0.75).channel()[("coffee",)]
+    {0: Fraction(3, 8), 1: Fraction(1, 8), 2: Fraction(1, 8), 3: Fraction(3, 8)}
+
+    T. T. Nguyen, X. Xiao, Y. Yang, S. C. Hui, H. Shin, J. Shin, Collecting and Analyzing Data from Smart Device Users
+    with Local Differential Privacy, 2016 (one attribute of many, at random, with the whole budget).
+    """
+
+    name: ClassVar[str] = "sets"
+    domain_type: ClassVar[type[Any]] = Options
+    domain: Options
+    p: Probability
+
+    if TYPE_CHECKING:
+
+        def tally(self) -> Tally[Shares]: ...
+
+    def __init__(
+        self,
+        domain: int | Iterable[Label] | Domain | Options,
+        epsilon: float | None = None,
+        *,
+        p: float | Fraction | None = None,
+    ) -> None:
+        self._freeze(domain=Options.of(domain), p=KRR(2, epsilon, p=p).p)
+
+    @cached_property
+    def q(self) -> Probability:
+        """The probability that one who does not hold the option says yes."""
+        return self._answer.q
+
+    @cached_property
+    def epsilon(self) -> float:
+        return self._answer.epsilon
+
+    @cached_property
+    def variance(self) -> float:
+        """For many respondents, n times the squared error of the share of an option that half of them hold.
+
+        Other options have less: with a share f, the last term is (D - 1) f (1 - f).
+        """
+        D = self.domain.options.size
+        return float(D * self.p * self.q / (self.p - self.q) ** 2) + (D - 1) / 4
+
+    @cached_property
+    def shape(self) -> Index:
+        return Index(2 * self.domain.options.size)
+
+    @property
+    def cells(self) -> int:
+        return self.shape.outcomes
+
+    @cached_property
+    def _answer(self) -> KRR:
+        return KRR(2, p=self.p)
+
+    def _law(self, code: int) -> dict[Report, Fraction]:
+        D = self.domain.options.size
+        return {
+            2 * option + y: chance / D
+            for option in range(D)
+            for y, chance in self._answer._law(code >> option & 1).items()
+            if isinstance(y, int)
+        }
+
+    def _perturb(self, code: int, source: Source) -> int:
+        option = source.below(self.domain.options.size)
+        return 2 * option + self._answer._perturb(code >> option & 1, source)
+
+    # A column of sets does not fit into integers. So the option is drawn at once, and a code is a report without noise.
+
+    def _encode_many(self, values: Any, stream: Keystream, first_row: int) -> NDArray[np.int64]:
+        held = self.domain.encode_many(values, first_row)
+        option = stream.below(self.domain.options.size, len(held))
+        bits = held[np.arange(len(held)), option >> 3] >> (option & 7).astype(np.uint8) & np.uint8(1)
+        codes: NDArray[np.int64] = 2 * option + bits
+        return codes
+
+    def _perturb_many(self, codes: NDArray[np.int64], stream: Keystream) -> NDArray[Any]:
+        reports: NDArray[Any] = codes - codes % 2 + self._answer._perturb_many(codes % 2, stream)
+        return reports
+
+    def _count(self, data: NDArray[Any]) -> NDArray[np.int64]:
+        return np.bincount(data, minlength=self.cells)
+
+    def _estimate(self, tally: Tally[Any]) -> Shares:
+        counts = tally.cells.reshape(-1, 2)
+        asked, yes = counts.sum(axis=1), counts[:, 1]
+        return Shares(self.domain.options, tally.n, asked, yes, self.p, self.q, self.epsilon, tally.simulated)
+
+    def __repr__(self) -> str:
+        return f"Sets({self.domain.options.size} options, epsilon={self.epsilon:.6g})"

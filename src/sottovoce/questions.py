@@ -1,0 +1,150 @@
+"""Questions about the columns of a table: what is asked, of which kind, and by which mechanism.
+
+A question is a line of text such as `age:number:0:120`, or an entry of a YAML or JSON file.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, fields
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+from sottovoce.domain import Domain
+from sottovoce.errors import ParameterError
+from sottovoce.files import read_domain, reading
+from sottovoce.lazy import load
+from sottovoce.mechanisms import Mean, Mechanism, RandomizedResponse, Ranges, Sets, SquareWave, build
+
+KINDS = ("choice", "yes_no", "ordered", "number", "distribution", "set")
+FORMS = {
+    "choice": "NAME:choice[:VALUES]",
+    "yes_no": "NAME:yes_no[:NO,YES]",
+    "ordered": "NAME:ordered:VALUES",
+    "number": "NAME:number:LOW:HIGH",
+    "distribution": "NAME:distribution:LOW:HIGH[:BINS]",
+    "set": "NAME:set:VALUES",
+}
+
+
+@dataclass(frozen=True)
+class Question:
+    """One question. Which of the fields it needs depends on its kind.
+
+    >>> parse("age:number:0:120").build(epsilon=1.0, labels=list).domain.high
+    120.0
+    """
+
+    name: str
+    kind: str = "choice"
+    column: str | None = None
+    values: str | int | Sequence[Any] | None = None
+    low: float | None = None
+    high: float | None = None
+    bins: int = 64
+    missing: str = "refuse"
+    outside: str = "refuse"
+    mechanism: str = "auto"
+    max_bits: int | None = None
+    epsilon: float | None = None
+
+    def __post_init__(self) -> None:
+        if self.kind not in KINDS:
+            raise ParameterError(f"{self.name}: the kind must be one of {', '.join(KINDS)}, got {self.kind!r}")
+        numeric = self.kind in ("number", "distribution")
+        if numeric and (self.low is None or self.high is None):
+            raise ParameterError(f"{self.name}: a {self.kind} needs low and high ({FORMS[self.kind]})")
+        if self.kind in ("ordered", "set") and self.values is None:
+            raise ParameterError(f"{self.name}: this kind needs its values ({FORMS[self.kind]})")
+
+    @property
+    def source(self) -> str:
+        """The column with the answers."""
+        return self.column or self.name
+
+    @property
+    def reads_the_data(self) -> bool:
+        """Whether the domain is taken from the answers themselves."""
+        return self.kind == "choice" and self.values is None
+
+    def build(self, epsilon: float, labels: Callable[[], Sequence[str]]) -> Mechanism:
+        """The mechanism that asks it; `labels` gives the values that occur, if no others are named."""
+        if self.kind in ("number", "distribution"):
+            return self._numeric(epsilon)
+        domain = self._domain(labels)
+        if self.kind == "set":
+            return Sets(domain, epsilon=epsilon)
+        if self.kind == "ordered":
+            return Ranges(domain, epsilon=epsilon)
+        if self.kind == "yes_no":
+            return RandomizedResponse(epsilon, domain=domain)
+        return build(self.mechanism, domain, epsilon, self.max_bits)
+
+    def _numeric(self, epsilon: float) -> Mechanism:
+        low, high = float(self.low or 0), float(self.high or 0)
+        if self.kind == "number":
+            return Mean(low, high, epsilon=epsilon, kind=self.mechanism, outside=self.outside)
+        return SquareWave(low, high, bins=self.bins, epsilon=epsilon, outside=self.outside)
+
+    def _domain(self, labels: Callable[[], Sequence[str]]) -> Domain:
+        values = self.values
+        if values is None:
+            values = "no,yes" if self.kind == "yes_no" else labels()
+        if isinstance(values, str):
+            return read_domain(values, self.missing)
+        return Domain(values if isinstance(values, int) else [str(value) for value in values], self.missing)
+
+
+def parse(text: str, **options: Any) -> Question:
+    """A question from a line of text."""
+    name, _, rest = text.partition(":")
+    kind, _, rest = rest.partition(":")
+    if not name or not kind:
+        raise ParameterError(f"a question must be NAME:KIND..., got {text!r}")
+    if kind not in ("number", "distribution"):
+        return Question(name, kind, values=rest or None, **options)
+    try:
+        low, high, *bins = (float(part) for part in rest.split(":"))
+    except ValueError:
+        raise ParameterError(f"a question must be {FORMS[kind]}, got {text!r}") from None
+    return Question(name, kind, low=low, high=high, bins=int(bins[0]) if bins else 64, **options)
+
+
+def read(path: Path) -> list[Question]:
+    """The questions of a YAML or JSON file: a list, each with a name, a kind and what the kind needs."""
+    yaml = load("yaml")
+    with reading(path):
+        try:
+            entries = yaml.safe_load(path.read_text("utf-8"))
+        except yaml.YAMLError as error:
+            raise ParameterError(f"{path}: not YAML: {' '.join(str(error).split())}") from None
+    if not isinstance(entries, list) or not entries:
+        raise ParameterError(f"{path}: must hold a list of questions")
+    return [_entry(path, entry) for entry in entries]
+
+
+def _entry(path: Path, entry: object) -> Question:
+    if not isinstance(entry, Mapping) or not isinstance(entry.get("name"), str):
+        raise ParameterError(f"{path}: a question must have a name, got {entry!r:.60}")
+    unknown = set(entry) - {field.name for field in fields(Question)}
+    if unknown:
+        raise ParameterError(f"{path}: {entry['name']}: unknown field {min(map(str, unknown))!r}")
+    return Question(**entry)
+
+
+def shares(questions: Sequence[Question], epsilon: float | None) -> list[float]:
+    """What each question may spend: its own epsilon, or an equal share of what is left of the person's."""
+    open_questions = [question for question in questions if question.epsilon is None]
+    if not open_questions:
+        return [question.epsilon or 0.0 for question in questions]
+    if epsilon is None:
+        raise ParameterError(f"{open_questions[0].name}: an epsilon is needed, here or for all questions together")
+    left = Fraction(epsilon) - sum(Fraction(q.epsilon) for q in questions if q.epsilon is not None)
+    if left <= 0:
+        raise ParameterError(f"epsilon = {epsilon:g} is spent before {open_questions[0].name} is asked")
+    share = float(left / len(open_questions))
+    while Fraction(share) * len(open_questions) > left:
+        share = math.nextafter(share, 0)
+    return [share if question.epsilon is None else question.epsilon for question in questions]

@@ -1,0 +1,182 @@
+"""Numbers between two ends, on a grid. A value between two grid points is rounded to one of them at random.
+
+Rounding is a mixture of the two neighbours, so that the report of any value is a mixture of reports of grid points:
+a ratio of probabilities between values is never worse than between grid points, and the privacy that is proved for the
+grid holds for every number.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from decimal import Decimal
+from fractions import Fraction
+from functools import cached_property
+from numbers import Rational, Real
+from typing import TYPE_CHECKING, Any
+
+from sottovoce.domain import is_missing, to_list
+from sottovoce.errors import DomainError, ParameterError
+from sottovoce.lazy import numpy as np
+from sottovoce.privacy import GRID, Probability
+from sottovoce.randomness import Keystream, Source
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+MAX_STEPS = 2**20
+POLICIES = ("refuse", "clip")
+
+
+@dataclass(frozen=True)
+class Scale:
+    """The steps + 1 equally spaced points from low to high. The code of a point is its place among them.
+
+    A value outside is refused, or clipped to the nearer end. Which of the two is public; how many were clipped is
+    private, and nothing tells.
+
+    >>> percent = Scale(0, 100, steps=4)
+    >>> percent.labels
+    (0.0, 25.0, 50.0, 75.0, 100.0)
+    >>> from sottovoce.randomness import SYSTEM
+    >>> percent.encode(75, SYSTEM), percent.encode(30, SYSTEM) in (1, 2)
+    (3, True)
+    >>> percent.encode(101, SYSTEM)
+    Traceback (most recent call last):
+    sottovoce.errors.DomainError: an answer must lie from 0 to 100 (the policy is 'refuse'), got 101
+    """
+
+    low: float
+    high: float
+    steps: int
+    outside: str = "refuse"
+
+    def __post_init__(self) -> None:
+        if self.outside not in POLICIES:
+            raise ParameterError(f"outside must be one of {', '.join(POLICIES)}, got {self.outside!r}")
+        low, high = _check_end("low", self.low), _check_end("high", self.high)
+        if not low < high:
+            raise ParameterError(f"low must be below high, got low = {low:g} and high = {high:g}")
+        if isinstance(self.steps, bool) or not isinstance(self.steps, int) or not 1 <= self.steps <= MAX_STEPS:
+            raise ParameterError(f"steps must be a whole number from 1 to 2^20, got {self.steps!r}")
+        if not math.isfinite(high - low) or (high - low) / self.steps < 4 * math.ulp(max(abs(low), abs(high))):
+            raise ParameterError(f"numbers from {low!r} to {high!r} have no {self.steps} steps in floating point")
+        object.__setattr__(self, "low", low)
+        object.__setattr__(self, "high", high)
+
+    @property
+    def size(self) -> int:
+        """How many grid points there are."""
+        return self.steps + 1
+
+    @property
+    def width(self) -> float:
+        return self.high - self.low
+
+    @cached_property
+    def labels(self) -> tuple[float, ...]:
+        """The grid points, each the nearest float."""
+        low, step = Fraction(self.low), (Fraction(self.high) - Fraction(self.low)) / self.steps
+        return tuple(float(low + code * step) for code in range(self.size))
+
+    def encode(self, value: object, source: Source) -> int:
+        """One of the two grid points beside a number, at random so that the expectation is the number.
+
+        The share of the upper one is rounded to a multiple of 2^-53. A number within the rounding of floats from a
+        grid point is that point, and nothing is drawn.
+        """
+        low, high = Fraction(self.low), Fraction(self.high)
+        place = (min(max(self._exact(value), low), high) - low) * self.steps / (high - low)
+        nearest = round(place)
+        if abs(place - nearest) * (high - low) * GRID <= self.steps * max(abs(low), abs(high)):
+            return nearest
+        below = math.floor(place)
+        share = Probability(round((place - below) * GRID), GRID)
+        return below + (source.bernoulli(share) if 0 < share < 1 else int(share))
+
+    def _exact(self, value: object) -> Fraction:
+        """A number as it is, or as an end if it lies beyond and is to be clipped."""
+        number = _number(value)
+        if self.low <= number <= self.high:
+            return Fraction(number)
+        if self.outside == "refuse":
+            shown = f"{self.low:g} to {self.high:g} (the policy is 'refuse')"
+            raise DomainError(f"an answer must lie from {shown}, got {value!r:.40}")
+        return Fraction(self.low if number < self.low else self.high)
+
+    def encode_many(self, values: Any, stream: Keystream, first_row: int = 1) -> NDArray[np.int64]:
+        """The same for a column: a list, a NumPy array, a pandas or Polars series, an Arrow array.
+
+        Places on the grid are floats here. Their rounding changes which mixture of grid points a report has, by less
+        than one part in 2^40 or so, and never the privacy.
+        """
+        column = self._floats(values, first_row)
+        outside = np.flatnonzero(~((column >= self.low) & (column <= self.high)))
+        if outside.size and self.outside == "refuse":
+            row, value = int(outside[0]), float(column[outside[0]])
+            try:
+                self._exact(value)
+            except DomainError as error:
+                raise DomainError(f"row {first_row + row}: {error}") from None
+        place = (column.clip(self.low, self.high) - self.low) / self.width * self.steps
+        below = np.floor(place)
+        upper = stream.draws(column.size) < ((place - below) * GRID).astype(np.uint64)
+        return (below.astype(np.int64) + upper).clip(0, self.steps)
+
+    def _floats(self, values: Any, first_row: int) -> NDArray[np.float64]:
+        """A column of floats without gaps, or an error that names the first row that is no number."""
+        dtype = getattr(values, "dtype", None)
+        if isinstance(dtype, np.dtype) and dtype.kind in "iuf" and values.ndim == 1:
+            column = np.asarray(values, dtype=np.float64)
+            gaps = np.flatnonzero(np.isnan(column))
+            if gaps.size:
+                raise DomainError(f"row {first_row + int(gaps[0])}: an answer must not be missing, got nan")
+            return column
+        rows = to_list(values)
+        column = np.empty(len(rows))
+        for row, value in enumerate(rows):
+            try:
+                column[row] = _to_float(_number(value))
+            except DomainError as error:
+                raise DomainError(f"row {first_row + row}: {error}") from None
+        return column
+
+    def to_dict(self) -> dict[str, Any]:
+        """The form that travels in JSON."""
+        return {"low": self.low, "high": self.high, "steps": self.steps, "outside": self.outside}
+
+    @classmethod
+    def from_dict(cls, data: object) -> Scale:
+        if not isinstance(data, Mapping) or set(data) != {"low", "high", "steps", "outside"}:
+            raise ParameterError(f"a scale must have the fields low, high, steps and outside, got {data!r:.80}")
+        return cls(**data)
+
+    def __len__(self) -> int:
+        return self.size
+
+
+def _number(value: object) -> float | Fraction | Decimal:
+    """A number that compares exactly, infinities included, or an error that says why it is none."""
+    if is_missing(value):
+        raise DomainError(f"an answer must not be missing, got {value!r}")
+    if isinstance(value, bool) or not isinstance(value, Real | Decimal):
+        raise DomainError(f"an answer must be a number, got {value!r:.40}")
+    if isinstance(value, Rational):
+        return Fraction(value)
+    return value if isinstance(value, Decimal) else float(value)
+
+
+def _to_float(number: Any) -> float:
+    """The nearest float; a number beyond all floats is infinite."""
+    try:
+        return float(number)
+    except OverflowError:
+        return math.inf if number > 0 else -math.inf
+
+
+def _check_end(name: str, value: object) -> float:
+    end = _to_float(value) if isinstance(value, Real) and not isinstance(value, bool) else math.nan
+    if not math.isfinite(end):
+        raise ParameterError(f"{name} must be a finite number, got {value!r:.40}")
+    return end
