@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 import broken
 import contract
 import sottovoce as sv
-from sottovoce.key_means import KeyMeans
-from sottovoce.keyed import Keyed
+from sottovoce.domain import Keyed
+from sottovoce.estimate import KeyMeans
 from sottovoce.reports import Report
 
 NAN = float("nan")

@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import sottovoce as sv
-from sottovoce.mean_estimate import MeanEstimate
+from sottovoce.estimate import MeanEstimate
 from sottovoce.randomness import Keystream, Replay, Source
 from visits import VISITS
 

@@ -20,8 +20,8 @@ from numpy.typing import NDArray
 import broken
 import contract
 import sottovoce as sv
-from sottovoce.options import Options
-from sottovoce.shares import Shares
+from sottovoce.domain import Options
+from sottovoce.estimate import Shares
 
 DRINKS = ["tea", "coffee", "water"]
 

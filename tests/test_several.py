@@ -14,7 +14,7 @@ import pyarrow as pa
 import pytest
 
 import sottovoce as sv
-from sottovoce.attributes import Attributes
+from sottovoce.domain import Attributes
 from sottovoce.mechanisms.several_estimate import SeveralEstimate
 
 PERSON: dict[str, Any] = {"sex": ["f", "m"], "age": 3, "town": sv.Domain(["a", "b"], missing="category")}

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 import sottovoce as sv
-from sottovoce.distribution import Distribution, sensitivity, smoothed_em
+from sottovoce.estimate.distribution import Distribution, sensitivity, smoothed_em
 from sottovoce.mechanisms.square_wave import half_width
 from sottovoce.randomness import Keystream
 from visits import VISITS

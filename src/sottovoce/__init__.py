@@ -11,7 +11,7 @@
 from __future__ import annotations
 
 from sottovoce import postprocess
-from sottovoce.domain import Domain
+from sottovoce.domain import Domain, Scale
 from sottovoce.errors import DomainError, FileError, ParameterError, ReportError, SottovoceError
 from sottovoce.estimate import Estimate
 from sottovoce.mechanisms import (
@@ -32,7 +32,6 @@ from sottovoce.mechanisms import (
     choose,
     mechanism,
 )
-from sottovoce.scale import Scale
 from sottovoce.tally import Tally
 
 __version__ = "0.1.0"

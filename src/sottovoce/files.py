@@ -15,15 +15,13 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
-from sottovoce.domain import Domain
+from sottovoce.domain import Domain, Options, Scale
 from sottovoce.errors import DomainError, FileError, ParameterError
 from sottovoce.lazy import load
 from sottovoce.lazy import numpy as np
 from sottovoce.lazy import pyarrow as pa
 from sottovoce.mechanisms import Mechanism, mechanism
-from sottovoce.options import Options
 from sottovoce.reports import Bits, Index, Reports
-from sottovoce.scale import Scale
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -13,8 +13,8 @@ from sottovoce.postprocess import STEPS
 from sottovoce.render import label_text
 
 if TYPE_CHECKING:
+    from sottovoce.estimate import Result
     from sottovoce.files import ReportFile
-    from sottovoce.result import Result
     from sottovoce.tally import Tally
 
 

@@ -10,9 +10,8 @@ import click
 from sottovoce.cli.options import FILE, json_option, seed_option
 from sottovoce.cli.show import print_json, progress
 from sottovoce.errors import ParameterError
-from sottovoce.mechanisms import REGISTRY, Mechanism
+from sottovoce.mechanisms import FREQUENCIES, Mechanism
 from sottovoce.mechanisms.mean import KINDS as MEANS
-from sottovoce.mechanisms.pure import Pure
 from sottovoce.privacy import check_epsilon, compose
 from sottovoce.render import plural
 
@@ -21,8 +20,6 @@ if TYPE_CHECKING:
     from sottovoce.questions import Question
     from sottovoce.randomness import Keystream
     from sottovoce.reports import Reports
-
-FREQUENCIES = [name for name, kind in REGISTRY.items() if issubclass(kind, Pure)]
 
 
 @click.command()

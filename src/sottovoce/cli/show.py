@@ -12,7 +12,7 @@ import click
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from sottovoce.result import Result
+    from sottovoce.estimate import Result
 
 
 def progress(parts: Iterable[Any], done: Callable[[], float], title: str) -> Iterator[Any]:

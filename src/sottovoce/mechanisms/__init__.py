@@ -15,6 +15,7 @@ from sottovoce.mechanisms.krr import KRR
 from sottovoce.mechanisms.local_hash import LocalHash
 from sottovoce.mechanisms.mean import Mean
 from sottovoce.mechanisms.projective import Projective
+from sottovoce.mechanisms.pure import Pure
 from sottovoce.mechanisms.randomized_response import RandomizedResponse
 from sottovoce.mechanisms.ranges import Ranges
 from sottovoce.mechanisms.sets import Sets
@@ -24,6 +25,7 @@ from sottovoce.mechanisms.subset import Subset
 from sottovoce.mechanisms.unary import Unary
 
 __all__ = [
+    "FREQUENCIES",
     "KRR",
     "REGISTRY",
     "Hadamard",
@@ -62,14 +64,17 @@ KINDS: tuple[type[Mechanism], ...] = (
 REGISTRY: dict[str, type[Mechanism]] = {kind.name: kind for kind in KINDS}
 
 
-def build(name: str, domain: Domain, epsilon: float, max_bits: int | None = None) -> Mechanism:
-    """A mechanism by its name, in its optimal kind; "auto" leaves the choice to `choose`."""
+FREQUENCIES = {name: kind for name, kind in REGISTRY.items() if issubclass(kind, Pure)}
+
+
+def build(name: str, domain: Domain, epsilon: float, max_bits: int | None = None) -> Pure:
+    """A frequency mechanism by its name, in its optimal kind; "auto" leaves the choice to `choose`."""
     if name == "auto":
         return choose(domain, epsilon, max_bits=max_bits)
-    if name not in REGISTRY:
-        raise ParameterError(f"a mechanism must be auto or one of {', '.join(REGISTRY)}, got {name!r}")
-    make: Any = REGISTRY[name]
-    built: Mechanism = make(domain=domain, epsilon=epsilon)
+    if name not in FREQUENCIES:
+        raise ParameterError(f"a mechanism must be auto or one of {', '.join(FREQUENCIES)}, got {name!r}")
+    make: Any = FREQUENCIES[name]
+    built: Pure = make(domain=domain, epsilon=epsilon)
     if max_bits is not None and built.bits > max_bits:
         raise ParameterError(
             f"{name} takes {built.bits} bits for {domain.size} values, more than max_bits = {max_bits}"

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from sottovoce.domain import Label
-    from sottovoce.result import Result
+    from sottovoce.estimate import Result
 
 MAX_CHANNEL = 2**20
 ROWS = 2**16

@@ -6,9 +6,8 @@ from fractions import Fraction
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from sottovoce.domain import Domain, Label
-from sottovoce.key_means import KeyMeans
-from sottovoce.keyed import Keyed
+from sottovoce.domain import Domain, Keyed, Label
+from sottovoce.estimate import KeyMeans
 from sottovoce.lazy import numpy as np
 from sottovoce.mechanisms.base import Mechanism
 from sottovoce.mechanisms.krr import KRR

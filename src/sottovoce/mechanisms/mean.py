@@ -7,15 +7,15 @@ from fractions import Fraction
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from sottovoce.domain import Scale
 from sottovoce.errors import ParameterError
+from sottovoce.estimate import MeanEstimate
 from sottovoce.lazy import numpy as np
-from sottovoce.mean_estimate import MeanEstimate
 from sottovoce.mechanisms.numeric import Numeric
 from sottovoce.mechanisms.window import Coin, Window
 from sottovoce.privacy import Probability, check_epsilon, check_probability, log_above, round_down
 from sottovoce.randomness import Keystream, Source
 from sottovoce.reports import Index, Report
-from sottovoce.scale import Scale
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -7,13 +7,11 @@ from typing import TYPE_CHECKING, ClassVar
 
 from sottovoce.domain import Domain, Label
 from sottovoce.errors import ParameterError
-from sottovoce.estimate import Row, quantile
+from sottovoce.estimate import Result, Row, Sums, quantile
 from sottovoce.lazy import numpy as np
 from sottovoce.mechanisms.moments import Evidence
 from sottovoce.postprocess import nearest_distribution
 from sottovoce.render import label_text
-from sottovoce.result import Result
-from sottovoce.sums import Sums
 from sottovoce.tree import Consistency, Tree
 
 if TYPE_CHECKING:

@@ -6,15 +6,14 @@ from fractions import Fraction
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from sottovoce.domain import Domain, Label
+from sottovoce.domain import Domain, Label, Options
+from sottovoce.estimate import Shares
 from sottovoce.lazy import numpy as np
 from sottovoce.mechanisms.base import Mechanism
 from sottovoce.mechanisms.krr import KRR
-from sottovoce.options import Options
 from sottovoce.privacy import Probability
 from sottovoce.randomness import Keystream, Source
 from sottovoce.reports import Index, Report
-from sottovoce.shares import Shares
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

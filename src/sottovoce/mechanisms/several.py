@@ -8,8 +8,7 @@ from functools import cached_property
 from itertools import combinations
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from sottovoce.attributes import Attributes
-from sottovoce.domain import Domain, Label
+from sottovoce.domain import Attributes, Domain, Label
 from sottovoce.errors import ParameterError
 from sottovoce.mechanisms.krr import KRR
 from sottovoce.mechanisms.parts import Combined, Composition, Mixture, Part, better, check_parts

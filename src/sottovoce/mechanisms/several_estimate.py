@@ -7,17 +7,15 @@ from functools import cached_property
 from itertools import product
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from sottovoce.attributes import Attributes
+from sottovoce.domain import Attributes
 from sottovoce.errors import ParameterError
-from sottovoce.estimate import Row
+from sottovoce.estimate import Result, Row, Sums
 from sottovoce.lazy import numpy as np
 from sottovoce.mechanisms.krr import KRR
 from sottovoce.mechanisms.moments import Evidence
 from sottovoce.mechanisms.parts import Composition, Mixture, Part
 from sottovoce.postprocess import nearest_distribution
 from sottovoce.render import label_text
-from sottovoce.result import Result
-from sottovoce.sums import Sums
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

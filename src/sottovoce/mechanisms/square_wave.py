@@ -6,15 +6,15 @@ from fractions import Fraction
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from sottovoce.distribution import Distribution
+from sottovoce.domain import Scale
 from sottovoce.errors import ParameterError
+from sottovoce.estimate.distribution import Distribution
 from sottovoce.lazy import numpy as np
 from sottovoce.mechanisms.numeric import Numeric
 from sottovoce.mechanisms.window import Window
 from sottovoce.privacy import Probability, check_epsilon, check_probability, log_above, round_down
 from sottovoce.randomness import Keystream, Source
 from sottovoce.reports import Index, Report
-from sottovoce.scale import Scale
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -14,11 +14,11 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from sottovoce.errors import DomainError
-from sottovoce.estimate import Interval, quantile
+from sottovoce.estimate.frequencies import Interval, quantile
+from sottovoce.estimate.result import Result
+from sottovoce.estimate.shares import Shares
 from sottovoce.lazy import numpy as np
 from sottovoce.privacy import Probability
-from sottovoce.result import Result
-from sottovoce.shares import Shares
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -14,9 +14,9 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import ClassVar, NamedTuple
 
-from sottovoce.estimate import quantile
-from sottovoce.result import Result
-from sottovoce.scale import Scale
+from sottovoce.domain.scale import Scale
+from sottovoce.estimate.frequencies import quantile
+from sottovoce.estimate.result import Result
 
 
 class Ends(NamedTuple):

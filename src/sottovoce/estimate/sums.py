@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from sottovoce.errors import DomainError
-from sottovoce.estimate import Interval, Row, quantile
+from sottovoce.estimate.frequencies import Interval, Row, quantile
+from sottovoce.estimate.result import Result
 from sottovoce.lazy import numpy as np
-from sottovoce.result import Result
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

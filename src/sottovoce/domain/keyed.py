@@ -9,10 +9,10 @@ from functools import cached_property
 from numbers import Real
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from sottovoce.domain import Domain, Label, is_missing, to_list
+from sottovoce.domain.options import as_table, check_listable, check_listed, encode_rows
+from sottovoce.domain.values import Domain, Label, is_missing, to_list
 from sottovoce.errors import DomainError, ParameterError
 from sottovoce.lazy import numpy as np
-from sottovoce.options import as_table, check_listable, check_listed, encode_rows
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -9,7 +9,7 @@ from functools import cached_property
 from itertools import product
 from typing import TYPE_CHECKING, Any
 
-from sottovoce.domain import Domain, Label
+from sottovoce.domain.values import Domain, Label
 from sottovoce.errors import DomainError, ParameterError
 from sottovoce.lazy import numpy as np
 

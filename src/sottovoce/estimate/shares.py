@@ -18,9 +18,9 @@ from functools import cached_property
 from typing import TYPE_CHECKING, ClassVar
 
 from sottovoce.errors import DomainError
-from sottovoce.estimate import Interval, quantile
+from sottovoce.estimate.frequencies import Interval, quantile
+from sottovoce.estimate.result import Result
 from sottovoce.lazy import numpy as np
-from sottovoce.result import Result
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

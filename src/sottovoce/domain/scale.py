@@ -16,7 +16,7 @@ from functools import cached_property
 from numbers import Rational, Real
 from typing import TYPE_CHECKING, Any
 
-from sottovoce.domain import is_missing, to_list
+from sottovoce.domain.values import is_missing, to_list
 from sottovoce.errors import DomainError, ParameterError
 from sottovoce.lazy import numpy as np
 from sottovoce.privacy import GRID, Probability

@@ -14,8 +14,8 @@ from statistics import NormalDist
 from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 from sottovoce.errors import DomainError, ParameterError
+from sottovoce.estimate.result import Result
 from sottovoce.lazy import numpy as np
-from sottovoce.result import Result
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -13,11 +13,11 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from sottovoce.domain.scale import Scale
 from sottovoce.errors import ParameterError
-from sottovoce.estimate import Interval, Row, quantile
+from sottovoce.estimate.frequencies import Interval, Row, quantile
+from sottovoce.estimate.result import Result
 from sottovoce.lazy import numpy as np
-from sottovoce.result import Result
-from sottovoce.scale import Scale
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -1,0 +1,9 @@
+"""What an answer may be: a value of a list, a number, a set, a number for each key, several attributes."""
+
+from sottovoce.domain.attributes import Attributes
+from sottovoce.domain.keyed import Keyed
+from sottovoce.domain.options import Options
+from sottovoce.domain.scale import Scale
+from sottovoce.domain.values import Domain, Label, is_missing, to_list
+
+__all__ = ["Attributes", "Domain", "Keyed", "Label", "Options", "Scale", "is_missing", "to_list"]
