@@ -200,6 +200,21 @@ QUESTIONS = """
 """
 
 
+def test_long_tables_are_cut_on_the_screen_alone(capsys: pytest.CaptureFixture[str]) -> None:
+    run(capsys, "randomize", "data.csv", "-c", "id", "-d", "1000", "-e", "1", "-o", "ids.parquet")
+    assert "... and 900 more" in run(capsys, "estimate", "ids.parquet", "-o", "ids.csv")[0]
+    assert len(pl.read_csv("ids.csv")) == 1000
+    assert "at most 200 rows" in run(capsys, "estimate", "ids.parquet", "--plot", "ids.svg", code=2)[1]
+    assert "more" not in run(capsys, "estimate", "ids.parquet", "--plot", "ids.svg", "--top", "5")[0]
+
+
+def test_labels_cannot_format_the_screen(capsys: pytest.CaptureFixture[str]) -> None:
+    Path("odd.csv").write_text("x\n[red]a\n\x1b[2Jb\n")
+    run(capsys, "randomize", "odd.csv", "-c", "x", "-e", "1", "-o", "odd.parquet")
+    out, _ = run(capsys, "estimate", "odd.parquet")
+    assert "[red]a" in out and "\x1b" not in out
+
+
 def test_several_questions(capsys: pytest.CaptureFixture[str]) -> None:
     Path("questions.yaml").write_text(QUESTIONS)
     arguments = (
@@ -332,6 +347,7 @@ BAD = [
     (("estimate", "reports.parquet", "--level", "2"), "level must lie strictly between 0 and 1"),
     (("estimate", "reports.parquet", "-o", "x.xlsx"), "must end in .csv, .parquet or .arrow"),
     (("estimate", "reports.parquet", "--plot", "x.gif"), "a plot must end in"),
+    (("estimate", "mean.parquet", "--top", "2"), "are for frequencies, and there are none here"),
     (("demo", "--html", "no/such/folder/x.html"), "cannot be written"),
     (("no-such-command",), "No such command 'no-such-command'"),
 ]
@@ -343,6 +359,7 @@ def test_bad_input_is_one_line_and_leaves_nothing(
 ) -> None:
     randomize(capsys, "reports.parquet", "-m", "krr")
     randomize(capsys, "other.parquet", "-m", "unary")
+    run(capsys, "randomize", "data.csv", "-q", "id:number:0:999", "-e", "1", "-o", "mean.parquet")
     write_damaged_files()
     before = sorted(folder.iterdir())
     out, err = run(capsys, *arguments, code=2)

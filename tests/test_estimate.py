@@ -168,7 +168,7 @@ def test_words_and_tables() -> None:
     assert repr(e) == "<Estimate of 4 frequencies; n = 3,000; epsilon = 1; SIMULATED with a seed: not private>"
     assert json.loads(json.dumps(e.to_dict()))["estimates"][3]["label"] is None
     many = sv.KRR(100, epsilon=1.0).tally().add(0).estimate()
-    assert "... and 75 more values" in str(many)
+    assert "... and 75 more" in str(many)
 
 
 def test_labels_are_escaped() -> None:

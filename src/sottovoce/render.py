@@ -20,7 +20,8 @@ def label_text(label: object) -> str:
     """How a label is shown; the category of missing answers has no label of its own, a combination has several."""
     if isinstance(label, tuple):
         return ", ".join(map(label_text, label))
-    return MISSING if label is None else str(label)
+    text = MISSING if label is None else str(label)
+    return text if text.isprintable() else ascii(text)[1:-1]  # A label must not move the cursor.
 
 
 def plural(count: int, noun: str) -> str:

@@ -9,6 +9,7 @@ import click
 from sottovoce.cli.options import FILE, json_option
 from sottovoce.cli.show import print_json, print_result, progress
 from sottovoce.errors import FileError, ParameterError, SottovoceError
+from sottovoce.estimate import Estimate
 from sottovoce.postprocess import STEPS
 from sottovoce.render import label_text
 
@@ -49,7 +50,10 @@ def estimate(
     from sottovoce import files
 
     tallies = _tallies([files.ReportFile(path) for path in reports])
-    results = {name: _arranged(tally.estimate(), steps, sort, top) for name, tally in tallies.items()}
+    results = {name: tally.estimate() for name, tally in tallies.items()}
+    if (steps or sort or top) and not any(isinstance(result, Estimate) for result in results.values()):
+        raise ParameterError("--postprocess, --sort and --top are for frequencies, and there are none here")
+    results = {name: _arranged(result, steps, sort, top) for name, result in results.items()}
     errors: dict[str, Any] = {"level": level, "simultaneous": simultaneous, "population": population}
     record = {
         "questions": [
@@ -70,8 +74,6 @@ def estimate(
 
 def _arranged(result: Result, steps: tuple[str, ...], sort: bool, top: int | None) -> Result:
     """Post-process, sort and cut frequencies; other results are as they are."""
-    from sottovoce.estimate import Estimate
-
     if not isinstance(result, Estimate):
         return result
     for step in steps:

@@ -15,6 +15,10 @@ if TYPE_CHECKING:
     from sottovoce.estimate import Result
 
 
+SHOWN = 100
+"""Rows of a table in a terminal; a file or --json has them all."""
+
+
 def progress(parts: Iterable[Any], done: Callable[[], float], title: str) -> Iterator[Any]:
     """Pass parts on, with a bar on standard error where a person may be watching."""
     if not sys.stderr.isatty():
@@ -35,14 +39,15 @@ def print_json(record: dict[str, Any]) -> None:
 
 
 def print_result(name: str | None, result: Result, errors: dict[str, Any]) -> None:
+    from rich.markup import escape
     from rich.table import Table as Grid
 
-    header, rows = result.table(**errors)
+    header, rows = result.table(**errors, most=SHOWN)
     grid = Grid(box=None, header_style="bold", pad_edge=False, title=name, title_justify="left", title_style="bold")
     for at, title in enumerate(header):
         grid.add_column(title, justify="right" if at else "left", no_wrap=bool(at))
     for row in rows:
-        grid.add_row(*row)
+        grid.add_row(*map(escape, row))
     out = console()
     out.print(grid)
     out.print(f"[dim]{result.caption}[/dim]\n" if name else f"[dim]{result.caption}[/dim]")

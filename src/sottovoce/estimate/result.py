@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 SHOWN = 25
+PLOTTED = 200
 FRAMES = ("pandas", "polars", "arrow")
 FORMATS = {"asked": ",.0f", "count": ",.0f", "frequency": ".4f", "share": ".4f", "share_stderr": ".4f"}
 
@@ -73,9 +74,13 @@ class Result(ABC):
         }
 
     def table(
-        self, level: float = 0.95, simultaneous: bool = False, population: bool = False
+        self,
+        level: float = 0.95,
+        simultaneous: bool = False,
+        population: bool = False,
+        most: int | None = None,
     ) -> tuple[list[str], list[list[str]]]:
-        """Header and cells, formatted for people."""
+        """Header and cells, formatted for people: all rows, or the first so many and a row that says how many more."""
         rows = self.rows(level, simultaneous, population)
         middle = [field.name for field in fields(rows[0])[1:-3]]
         digits = FORMATS.get(self.measure, ".6g")
@@ -87,8 +92,10 @@ class Result(ABC):
                 format(row.stderr, digits),
                 f"{row.low:{digits}} .. {row.high:{digits}}",
             ]
-            for row in rows
+            for row in rows[:most]
         ]
+        if len(cells) < len(rows):
+            cells.append([f"... and {len(rows) - len(cells):,} more", *[""] * (len(header) - 1)])
         return header, cells
 
     def plot(
@@ -96,15 +103,14 @@ class Result(ABC):
     ) -> Axes:
         """A dot and its interval for each row. Needs matplotlib; returns the axes."""
         rows = self.rows(level, simultaneous, population)
+        if len(rows) > PLOTTED:
+            raise ParameterError(f"a plot must have at most {PLOTTED} rows, got {len(rows):,}: take the top few")
         labels = [label_text(row.label) for row in rows]
         values, low, high = ([getattr(row, name) for row in rows] for name in (self.measure, "low", "high"))
         return interval_plot(labels, values, low, high, xlabel=self.measure, title=self.caption, ax=ax)
 
     def __str__(self) -> str:
-        header, cells = self.table()
-        more = [f"... and {len(cells) - SHOWN} more values"] if len(cells) > SHOWN else []
-        return "\n".join([text_table(header, cells[:SHOWN]), *more, self.caption])
+        return "\n".join([text_table(*self.table(most=SHOWN)), self.caption])
 
     def _repr_html_(self) -> str:
-        header, cells = self.table()
-        return html_table(header, cells[:SHOWN], self.caption)
+        return html_table(*self.table(most=SHOWN), self.caption)
