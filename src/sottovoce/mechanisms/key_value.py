@@ -3,17 +3,15 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from sottovoce.domain import Domain, Keyed, Label
 from sottovoce.estimate import KeyMeans
 from sottovoce.lazy import numpy as np
-from sottovoce.mechanisms.base import Mechanism
+from sottovoce.mechanisms.asked import Asked
 from sottovoce.mechanisms.krr import KRR
 from sottovoce.privacy import GRID, Probability
 from sottovoce.randomness import Keystream, Source
-from sottovoce.reports import Index, Report
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -22,7 +20,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, init=False, repr=False)
-class KeyValue(Mechanism):
+class KeyValue(Asked):
     """A number for some of many keys: one key is drawn, and absent, low or high is told by randomized response.
 
     The key is drawn without a look at the answer and stands in the report. A number between low and high is first
@@ -40,6 +38,7 @@ class KeyValue(Mechanism):
     """
 
     name: ClassVar[str] = "key_value"
+    symbols: ClassVar[int] = 3
     domain_type: ClassVar[type[Any]] = Keyed
     domain: Keyed
     p: Probability
@@ -65,45 +64,13 @@ class KeyValue(Mechanism):
         domain: Keyed = parameters["domain"]
         return cls(domain.keys, domain.low, domain.high, outside=domain.outside, p=parameters["p"])
 
-    @cached_property
-    def q(self) -> Probability:
-        """The probability of any one symbol other than the true one."""
-        return self._answer.q
-
-    @cached_property
-    def epsilon(self) -> float:
-        return self._answer.epsilon
-
-    @cached_property
-    def shape(self) -> Index:
-        return Index(3 * self.domain.keys.size)
-
     @property
-    def cells(self) -> int:
-        return self.shape.outcomes
-
-    @cached_property
-    def _answer(self) -> KRR:
-        return KRR(3, p=self.p)
-
-    def _law(self, code: int) -> dict[Report, Fraction]:
-        D = self.domain.keys.size
-        return {
-            3 * key + said: chance / D
-            for key in range(D)
-            for said, chance in self._answer._law(code // 3**key % 3).items()
-            if isinstance(said, int)
-        }
+    def topics(self) -> Domain:
+        return self.domain.keys
 
     def _encode(self, value: object, source: Source) -> int:
         places = self.domain.encode(value)
-        return sum(_symbol(place, source) * 3**key for key, place in sorted(places.items()))
-
-    def _perturb(self, code: int, source: Source) -> int:
-        key = source.below(self.domain.keys.size)
-        return 3 * key + self._answer._perturb(code // 3**key % 3, source)
-
-    # In a column the key is drawn first, so that only its number is rounded: a code is a report without noise.
+        return sum(_rounded(place, source) * 3**key for key, place in sorted(places.items()))
 
     def _encode_many(self, values: Any, stream: Keystream, first_row: int) -> NDArray[np.int64]:
         rows = self.domain.encode_many(values, first_row)
@@ -115,13 +82,6 @@ class KeyValue(Mechanism):
         up = stream.draws(len(rows)) < (np.nan_to_num(places) * GRID).astype(np.uint64)
         return 3 * key + np.where(np.isnan(places), 0, 1 + up)
 
-    def _perturb_many(self, codes: NDArray[np.int64], stream: Keystream) -> NDArray[Any]:
-        reports: NDArray[Any] = codes - codes % 3 + self._answer._perturb_many(codes % 3, stream)
-        return reports
-
-    def _count(self, data: NDArray[Any]) -> NDArray[np.int64]:
-        return np.bincount(data, minlength=self.cells)
-
     def _estimate(self, tally: Tally[Any]) -> KeyMeans:
         bounds, symbols = (self.domain.low, self.domain.high), tally.cells.reshape(-1, 3)
         return KeyMeans(self.domain.keys, bounds, tally.n, symbols, self.p, self.q, self.epsilon, tally.simulated)
@@ -130,7 +90,7 @@ class KeyValue(Mechanism):
         return f"KeyValue({self.domain.keys.size} keys, epsilon={self.epsilon:.6g})"
 
 
-def _symbol(place: float, source: Source) -> int:
+def _rounded(place: float, source: Source) -> int:
     """1 for low or 2 for high, at random so that the mean is the place, to within 2^-53."""
     bound = int(place * GRID)
     if bound in (0, GRID):

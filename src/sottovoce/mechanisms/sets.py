@@ -9,11 +9,10 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from sottovoce.domain import Domain, Label, Options
 from sottovoce.estimate import Shares
 from sottovoce.lazy import numpy as np
-from sottovoce.mechanisms.base import Mechanism
+from sottovoce.mechanisms.asked import Asked
 from sottovoce.mechanisms.krr import KRR
 from sottovoce.privacy import Probability
-from sottovoce.randomness import Keystream, Source
-from sottovoce.reports import Index, Report
+from sottovoce.randomness import Keystream
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -22,7 +21,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, init=False, repr=False)
-class Sets(Mechanism):
+class Sets(Asked):
     """Which of these apply: one option is drawn at random, and whether it applies is told by randomized response.
 
     The option is drawn without a look at the answer and stands in the report, so the whole epsilon goes into one bit.
@@ -39,6 +38,7 @@ class Sets(Mechanism):
     """
 
     name: ClassVar[str] = "sets"
+    symbols: ClassVar[int] = 2
     domain_type: ClassVar[type[Any]] = Options
     domain: Options
     p: Probability
@@ -56,14 +56,9 @@ class Sets(Mechanism):
     ) -> None:
         self._freeze(domain=Options.of(domain), p=KRR(2, epsilon, p=p).p)
 
-    @cached_property
-    def q(self) -> Probability:
-        """The probability that one who does not hold the option says yes."""
-        return self._answer.q
-
-    @cached_property
-    def epsilon(self) -> float:
-        return self._answer.epsilon
+    @property
+    def topics(self) -> Domain:
+        return self.domain.options
 
     @cached_property
     def variance(self) -> float:
@@ -74,46 +69,12 @@ class Sets(Mechanism):
         D = self.domain.options.size
         return float(D * self.p * self.q / (self.p - self.q) ** 2) + (D - 1) / 4
 
-    @cached_property
-    def shape(self) -> Index:
-        return Index(2 * self.domain.options.size)
-
-    @property
-    def cells(self) -> int:
-        return self.shape.outcomes
-
-    @cached_property
-    def _answer(self) -> KRR:
-        return KRR(2, p=self.p)
-
-    def _law(self, code: int) -> dict[Report, Fraction]:
-        D = self.domain.options.size
-        return {
-            2 * option + y: chance / D
-            for option in range(D)
-            for y, chance in self._answer._law(code >> option & 1).items()
-            if isinstance(y, int)
-        }
-
-    def _perturb(self, code: int, source: Source) -> int:
-        option = source.below(self.domain.options.size)
-        return 2 * option + self._answer._perturb(code >> option & 1, source)
-
-    # A column of sets does not fit into integers. So the option is drawn at once, and a code is a report without noise.
-
     def _encode_many(self, values: Any, stream: Keystream, first_row: int) -> NDArray[np.int64]:
         held = self.domain.encode_many(values, first_row)
         option = stream.below(self.domain.options.size, len(held))
         bits = held[np.arange(len(held)), option >> 3] >> (option & 7).astype(np.uint8) & np.uint8(1)
         codes: NDArray[np.int64] = 2 * option + bits
         return codes
-
-    def _perturb_many(self, codes: NDArray[np.int64], stream: Keystream) -> NDArray[Any]:
-        reports: NDArray[Any] = codes - codes % 2 + self._answer._perturb_many(codes % 2, stream)
-        return reports
-
-    def _count(self, data: NDArray[Any]) -> NDArray[np.int64]:
-        return np.bincount(data, minlength=self.cells)
 
     def _estimate(self, tally: Tally[Any]) -> Shares:
         counts = tally.cells.reshape(-1, 2)
