@@ -145,6 +145,9 @@ def check_merges_are_exact(m: Mechanism) -> None:
     assert tally(a).merge(tally(b).merge(tally(c))) == whole
     assert tally(c).merge(tally(a)).merge(tally(b)) == whole
     assert m.tally().merge(whole).merge(m.tally()) == whole
+    assert sv.Tally.from_dict(json.loads(json.dumps(whole.to_dict())), m) == whole
+    if m.marks is not None:
+        assert whole.cells.sum() == m.marks * whole.n
 
 
 def check_errors_are_as_declared(m: Pure) -> None:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
 from sottovoce.errors import ParameterError, ReportError
 from sottovoce.lazy import numpy as np
-from sottovoce.reports import Index, Report, Reports, Shape
+from sottovoce.reports import Report, Reports, Shape
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -32,6 +32,8 @@ class Countable(Protocol[R]):
     def shape(self) -> Shape: ...
     @property
     def cells(self) -> int: ...
+    @property
+    def marks(self) -> int | None: ...
     def to_dict(self) -> dict[str, Any]: ...
     def _count(self, data: NDArray[Any]) -> NDArray[np.int64]: ...
     def _estimate(self, tally: Tally[Any]) -> R: ...
@@ -114,8 +116,8 @@ class Tally(Generic[R]):
             raise ReportError(f"a tally of this mechanism must have a whole n and {mechanism.cells} cells")
         if not all(type(cell) is int and 0 <= cell <= n for cell in cells):
             raise ReportError(f"every cell of a tally must be a whole number from 0 to n = {n}")
-        if isinstance(mechanism.shape, Index) and sum(cells) != n:
-            raise ReportError(f"the cells of a tally must add up to n = {n}, got {sum(cells)}")
+        if mechanism.marks is not None and sum(cells) != n * mechanism.marks:
+            raise ReportError(f"the cells of a tally must add up to {n * mechanism.marks}, got {sum(cells)}")
         if not isinstance(data["simulated"], bool):
             raise ReportError(f"simulated must be true or false, got {data['simulated']!r}")
         tally = cls(mechanism)

@@ -114,6 +114,11 @@ class Mechanism(ABC):
     def cells(self) -> int:
         """How many integers a tally needs."""
 
+    @property
+    def marks(self) -> int | None:
+        """To how many cells a report adds one; None if that varies."""
+        return 1
+
     @abstractmethod
     def _count(self, data: NDArray[Any]) -> NDArray[np.int64]:
         """Checked reports, counted into cells."""

@@ -82,6 +82,10 @@ class Subset(Pure):
     def cells(self) -> int:
         return self.domain.size
 
+    @property
+    def marks(self) -> int:
+        return self.size
+
     def supports(self, report: Report) -> Iterable[int]:
         if isinstance(self.shape, Index):
             return self._members(self.shape.check(report))

@@ -82,6 +82,10 @@ class Unary(Pure):
     def cells(self) -> int:
         return self.domain.size
 
+    @property
+    def marks(self) -> None:
+        return None
+
     def supports(self, report: Report) -> Iterable[int]:
         bits = int.from_bytes(self.shape.check(report), "little")
         return tuple(code for code in range(self.domain.size) if bits >> code & 1)
