@@ -8,7 +8,7 @@ STAMP := .venv/.installed
 run: $(STAMP)  ## The main job: the Adult occupations through three mechanisms
 	@$(BIN)/sotto demo
 
-test: check  ## Everything that CI runs
+test: check  ## What CI runs, but for the slow tests
 	$(BIN)/python -m pytest $(if $(SOTTO_REQUIRE_ALL),,-m "not slow")
 
 check: $(STAMP)  ## Style, types and layers
