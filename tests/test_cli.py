@@ -277,6 +277,11 @@ def write_damaged_files() -> None:
     rewrite("nulls.parquet", pa.array([0, None], pa.uint8()))
     rewrite("typed.parquet", pa.array([0.5, 1.0]))
     rewrite("cheaper.parquet", pa.array([0, 1], pa.uint8()), epsilon=0.1)
+    rewrite("vast.parquet", pa.array([0, 1], pa.uint8()), p=10**400)
+    deep = pa.table({"drink": pa.array([0], pa.uint8())}).replace_schema_metadata({b"sottovoce": b"[" * 100_000})
+    pq.write_table(deep, "deep.parquet")
+    twice = pa.Table.from_arrays([pa.array([0], pa.uint8())] * 2, names=["drink", "drink"])
+    pq.write_table(twice.replace_schema_metadata(schema.metadata), "twice.parquet")
     rewrite("huge.parquet", pa.array([0], pa.uint32()), domain={"values": 2**32, "missing": "refuse"})
 
 
@@ -343,6 +348,9 @@ BAD = [
     (("estimate", "typed.parquet"), "reports must be of type uint8, got double"),
     (("estimate", "cheaper.parquet"), "its mechanism is damaged: epsilon must be what the mechanism costs"),
     (("estimate", "huge.parquet"), "huge.parquet: "),
+    (("estimate", "vast.parquet"), "vast.parquet: its mechanism is damaged"),
+    (("estimate", "deep.parquet"), "deep.parquet: cannot be read"),
+    (("estimate", "twice.parquet"), "'drink' is the name of more than one column"),
     (("estimate", "reports.parquet", "other.parquet"), "another mechanism"),
     (("estimate", "reports.parquet", "--level", "2"), "level must lie strictly between 0 and 1"),
     (("estimate", "reports.parquet", "-o", "x.xlsx"), "must end in .csv, .parquet or .arrow"),

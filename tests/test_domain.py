@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from decimal import Decimal
 from typing import Any
 
 import numpy as np
@@ -88,7 +89,7 @@ def test_what_is_not(value: object) -> None:
     assert not is_missing(value)
 
 
-@pytest.mark.parametrize("value", ["A", "a ", b"a", 0, [], {}, ("a",), 1.5, object()])
+@pytest.mark.parametrize("value", ["A", "a ", b"a", 0, [], {}, ("a",), ("a", []), 1.5, object(), Decimal("sNaN")])
 def test_answers_outside(value: object) -> None:
     with pytest.raises(DomainError, match="an answer must"):
         Domain(["a", "b"]).encode(value)
@@ -96,7 +97,7 @@ def test_answers_outside(value: object) -> None:
         Domain(["a", "b"]).encode_many([value])
 
 
-@pytest.mark.parametrize("value", [1.5, "1", b"1", [1], np.float64(0.5), float("inf")])
+@pytest.mark.parametrize("value", [1.5, "1", b"1", [1], np.float64(0.5), float("inf"), np.array([1, 2])])
 def test_answers_that_are_not_whole_numbers(value: object) -> None:
     with pytest.raises(DomainError, match="an answer must"):
         Domain(3).encode(value)

@@ -170,6 +170,11 @@ def test_sets_are_uniform() -> None:
     assert abs(others.mean(axis=0) - float(m.q)).max() < 5 * (float(m.q) / len(bits)) ** 0.5
 
 
+def _with_part(part: sv.Mechanism) -> dict[str, Any]:
+    good = sv.Ranges(16, epsilon=1.0, fanout=4).to_dict()
+    return good | {"parts": [part.to_dict(), *good["parts"][1:]]}
+
+
 BAD: list[tuple[Any, str]] = [
     (lambda: sv.KRR(3), "give either epsilon or p"),
     (lambda: sv.KRR(3, 1.0, p=0.5), "give either epsilon or p"),
@@ -211,6 +216,17 @@ BAD: list[tuple[Any, str]] = [
     (lambda: build("unary", sv.Domain(9), 1.0, max_bits=8), "unary takes 9 bits for 9 values"),
     (lambda: build("magic", sv.Domain(9), 1.0), "a mechanism must be auto or one of"),
     (lambda: sv.Unary(40, 1.0).channel(), "a channel must have at most"),
+    (lambda: sv.Subset(2, 1e-17), "p must be greater than q"),
+    (lambda: sv.Projective(3, 1e-17), "p must be greater than q"),
+    (lambda: sv.KRR(2**70, 1.0), "from 2 to 2\\^32 values"),
+    (lambda: sv.KRR(3, p=10**400), "p must be a number between 0 and 1"),
+    (lambda: sv.KeyValue(3, 0, 10**400, 1.0), "high must be a finite number"),
+    (lambda: sv.SquareWave(0, 1, epsilon=0.01), "epsilon must be at least 0.05"),
+    (lambda: sv.SquareWave(0, 1, epsilon=1.0, steps=2**17), "steps must be at most 4096"),
+    (lambda: sv.mechanism(sv.Mean(0, 1, 1.0).to_dict() | {"kind": []}), "mean"),
+    (lambda: sv.mechanism(sv.KRR(3, 1.0).to_dict() | {"p": 10**400}), "p must be a number"),
+    (lambda: sv.mechanism(_with_part(sv.KRR(sv.Domain(4, missing="category"), 1.0))), "parts must be krr"),
+    (lambda: sv.mechanism(_with_part(sv.RandomizedResponse(1.0))), "a part must be one of"),
     (lambda: sv.mechanism([]), "a mechanism must be one of"),  # type: ignore[arg-type]
 ]
 

@@ -4,6 +4,8 @@ import math
 from collections import Counter
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 import sottovoce as sv
 from sottovoce.models import DiscreteLaplace
@@ -38,3 +40,11 @@ def test_the_noise_has_its_law() -> None:
 def test_bad_sensitivity(sensitivity: int) -> None:
     with pytest.raises(sv.ParameterError, match="sensitivity must be a whole number"):
         DiscreteLaplace(1.0, sensitivity)
+
+
+@given(st.floats(1e-15, 36), st.integers(1, 1000))
+def test_spends_at_most_what_is_asked_or_refuses(epsilon: float, sensitivity: int) -> None:
+    try:
+        assert DiscreteLaplace(epsilon, sensitivity).epsilon <= epsilon
+    except sv.ParameterError:
+        assert epsilon < 1e-10

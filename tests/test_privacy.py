@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import math
-from decimal import Decimal, localcontext
+from decimal import Decimal, Inexact, localcontext
 from fractions import Fraction
 
 import numpy as np
@@ -83,3 +83,20 @@ def test_numbers_of_numpy_are_numbers() -> None:
 def test_probabilities_print_as_decimals() -> None:
     p = Probability(3, 4)
     assert (repr(p), str(p), f"{p:.1%}", p + 0.25) == ("0.75", "0.75", "75.0%", 1.0)
+
+
+@given(st.integers(GRID // 2 + 1, GRID - 1), st.integers(1, 28))
+def test_the_callers_decimals_do_not_matter(bound: int, digits: int) -> None:
+    """Arithmetic in the caller's context once declared 1.0 for what cost 1.0012."""
+    expected = log_above(Fraction(bound, GRID - bound))
+    with localcontext() as context:
+        context.prec = digits
+        context.traps[Inexact] = True
+        assert log_above(Fraction(bound, GRID - bound)) == expected
+
+
+def test_numbers_beyond_floats_are_refused() -> None:
+    with pytest.raises(ParameterError, match="epsilon must be at most 36"):
+        check_epsilon(10**400)
+    with pytest.raises(ParameterError, match="p must be a number between 0 and 1"):
+        check_probability("p", 10**400)

@@ -32,7 +32,7 @@ def bell(n: int) -> NDArray[np.float64]:
     return np.random.default_rng(5).beta(3, 4, n)
 
 
-@given(st.floats(1e-6, 36), st.integers(2, 100))
+@given(st.floats(0.05, 36), st.integers(2, 100))
 def test_the_window_is_the_papers(epsilon: float, bins: int) -> None:
     m = sv.SquareWave(0, 1, bins, epsilon=epsilon)
     assert m.domain.steps % bins == 0 and m.domain.steps >= 256
@@ -186,7 +186,7 @@ def test_the_result_shows_itself() -> None:
         ({"bins": 5000}, "bins must be a whole number"),
         ({"steps": 6, "bins": 4}, "steps must be a multiple of bins = 4, got 6"),
         ({"epsilon": -1}, "epsilon must be positive, got -1"),
-        ({"epsilon": 1e-17}, "epsilon is too small"),
+        ({"epsilon": 1e-17}, "epsilon must be at least 0.05"),
         ({"outside": "ignore"}, "outside must be one of refuse, clip"),
     ],
 )
@@ -210,3 +210,9 @@ def test_impossible_answers(value: Any) -> None:
 def test_damaged_mechanisms_are_refused(change: dict[str, Any]) -> None:
     with pytest.raises(sv.ParameterError):
         sv.mechanism(sv.SquareWave(0, 1, epsilon=1.0).to_dict() | change)
+
+
+def test_one_report_at_the_largest_epsilon_has_an_error() -> None:
+    m = sv.SquareWave(0, 1, bins=2, epsilon=36.0)
+    e = m.tally().add_many(m.randomize_many([0.0], seed=1)).estimate()
+    assert np.isfinite(e.stderr).all() and np.isfinite(e.population_stderr).all()

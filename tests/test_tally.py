@@ -44,6 +44,7 @@ def test_json_round_trip(reports: list[int]) -> None:
         {"cells": [1, 2, 0]},
         {"n": True, "cells": [1, 0, 0]},
         {"simulated": "no"},
+        {"n": 10**30, "cells": [10**30, 0, 0]},
         {"extra": 1},
     ],
 )
@@ -65,8 +66,14 @@ def test_reports_of_another_mechanism_are_refused() -> None:
     other = sv.KRR(["a", "b", "c"], epsilon=2.0)
     with pytest.raises(sv.ReportError, match="cannot be counted for"):
         M.tally().add_many(other.randomize_many(["a", "b"]))
-    with pytest.raises(sv.ReportError, match="cannot be merged"):
-        M.tally().merge(other.tally())
+    for wrong in (other.tally(), None):
+        with pytest.raises(sv.ReportError, match="cannot be merged"):
+            M.tally().merge(wrong)  # type: ignore[arg-type]
+    for report in (5, None, np.array([[1]])):
+        with pytest.raises(sv.ReportError):
+            M.tally().add_many(report)  # type: ignore[arg-type]
+    with pytest.raises(sv.ReportError, match="a report must be a whole number"):
+        M.tally().add(np.array([1, 2]))  # type: ignore[arg-type]
 
 
 def test_simulation_is_contagious() -> None:

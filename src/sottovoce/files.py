@@ -40,7 +40,7 @@ def reading(path: Path) -> Iterator[None]:
         yield
     except FileNotFoundError:
         raise FileError(f"{path}: no such file") from None
-    except (OSError, EOFError, ValueError) as error:  # ArrowInvalid is a ValueError.
+    except (OSError, EOFError, ValueError, RecursionError) as error:  # ArrowInvalid is a ValueError.
         if isinstance(error, FileError | DomainError | ParameterError):
             raise
         reason = str(error).splitlines()[0] if str(error) else type(error).__name__
@@ -81,6 +81,8 @@ class Table:
         with reading(path), path.open("rb") as handle:
             self.schema, _ = _open(handle, path.suffix)
         for name in columns:
+            if self.schema.names.count(name) > 1:
+                raise FileError(f"{path}: {name!r} is the name of more than one column")
             if name not in self.schema.names:
                 raise FileError(f"{path}: no column {name!r}, the columns are {', '.join(self.schema.names)}")
 

@@ -13,7 +13,7 @@ from collections.abc import Iterable
 from decimal import Context, Decimal
 from fractions import Fraction
 from numbers import Rational, Real
-from typing import SupportsFloat
+from typing import Any, SupportsFloat
 
 from sottovoce.errors import ParameterError
 
@@ -23,7 +23,8 @@ GRID = 2**53
 MAX_EPSILON = 36
 """Beyond it, e^-epsilon is below the grid; in any case no privacy is left to speak of."""
 
-_CONTEXT = Context(prec=60)
+# All decimal arithmetic names this context: the caller's own may round to three digits.
+_CONTEXT = Context(prec=60, traps=[])
 
 
 class Probability(Fraction):
@@ -45,11 +46,19 @@ class Probability(Fraction):
         return format(float(self), specification)
 
 
+def to_float(number: Any) -> float:
+    """The nearest float; what is beyond all of them is infinite."""
+    try:
+        return float(number)
+    except OverflowError:
+        return math.inf if number > 0 else -math.inf
+
+
 def check_epsilon(epsilon: object) -> float:
     """Epsilon as a float, or an error that says why it cannot be one."""
     if isinstance(epsilon, bool) or not isinstance(epsilon, Real):
         raise ParameterError(f"epsilon must be a number, got {epsilon!r}")
-    value = float(epsilon)
+    value = to_float(epsilon)
     if math.isnan(value):
         raise ParameterError("epsilon must be a number, got nan")
     if value <= 0:
@@ -61,8 +70,8 @@ def check_epsilon(epsilon: object) -> float:
 
 def check_probability(name: str, value: object) -> Fraction:
     """A number strictly between 0 and 1, as the exact fraction it is."""
-    if isinstance(value, bool) or not isinstance(value, Real) or not math.isfinite(value):
-        raise ParameterError(f"{name} must be a number between 0 and 1, got {value!r}")
+    if isinstance(value, bool) or not isinstance(value, Real) or not math.isfinite(to_float(value)):
+        raise ParameterError(f"{name} must be a number between 0 and 1, got {value!r:.40}")
     exact = Fraction(value) if isinstance(value, Rational) else Fraction(float(value))
     if not 0 < exact < 1:
         raise ParameterError(f"{name} must lie strictly between 0 and 1, got {float(value):g}")
@@ -96,7 +105,8 @@ def log_above(ratio: Fraction) -> float:
     """
     if ratio == 1:
         return 0.0
-    bound = _CONTEXT.ln(Decimal(ratio.numerator)) - _CONTEXT.ln(Decimal(ratio.denominator)) + Decimal("1e-50")
+    difference = _CONTEXT.subtract(_CONTEXT.ln(Decimal(ratio.numerator)), _CONTEXT.ln(Decimal(ratio.denominator)))
+    bound = _CONTEXT.add(difference, Decimal("1e-50"))
     nearest = float(bound)
     return nearest if Decimal(nearest) >= bound else math.nextafter(nearest, math.inf)
 

@@ -57,7 +57,10 @@ class Index:
     def check(self, report: object) -> int:
         if isinstance(report, bool) or not hasattr(report, "__index__"):
             raise ReportError(f"a report must be a whole number, got {report!r:.40}")
-        value = int(report.__index__())
+        try:
+            value = int(report.__index__())
+        except TypeError:  # An array has an index only if it is one number.
+            raise ReportError(f"a report must be a whole number, got {report!r:.40}") from None
         if not 0 <= value < self.outcomes:
             raise ReportError(f"a report must be from 0 to {self.outcomes - 1}, got {value}")
         return value

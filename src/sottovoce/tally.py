@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 
 MAX_CELLS = 2**28
+MAX_N = 2**53
 ROWS = 2**16
 """Reports counted at a time, so that the work stays in the processor's cache."""
 
@@ -71,6 +72,8 @@ class Tally(Generic[R]):
                 raise ReportError(f"reports of {reports.mechanism!r} cannot be counted for {self.mechanism!r}")
             data, simulated = reports.data, reports.simulated
         elif not hasattr(reports, "__array__"):
+            if not isinstance(reports, Iterable):
+                raise ReportError(f"reports must be a column, got {reports!r:.40}")
             data = list(reports)
         data = self.mechanism.shape.check_many(data)
         step = max(ROWS, self.cells.size)
@@ -82,8 +85,8 @@ class Tally(Generic[R]):
 
     def merge(self, other: Tally[R]) -> Tally[R]:
         """Add another tally of the same mechanism to this one."""
-        if other.mechanism != self.mechanism:
-            raise ReportError(f"a tally of {other.mechanism!r} cannot be merged into one of {self.mechanism!r}")
+        if not isinstance(other, Tally) or other.mechanism != self.mechanism:
+            raise ReportError(f"{other!r:.200} cannot be merged into a tally of {self.mechanism!r}")
         self.cells += other.cells
         self.n += other.n
         self.simulated |= other.simulated
@@ -112,8 +115,10 @@ class Tally(Generic[R]):
         if data["mechanism"] != mechanism.to_dict():
             raise ReportError(f"the tally is not one of {mechanism!r}")
         n, cells = data["n"], data["cells"]
-        if type(n) is not int or not isinstance(cells, list) or len(cells) != mechanism.cells:
-            raise ReportError(f"a tally of this mechanism must have a whole n and {mechanism.cells} cells")
+        if type(n) is not int or n > MAX_N or not isinstance(cells, list) or len(cells) != mechanism.cells:
+            raise ReportError(
+                f"a tally of this mechanism must have a whole n, at most 2^53, and {mechanism.cells} cells"
+            )
         if not all(type(cell) is int and 0 <= cell <= n for cell in cells):
             raise ReportError(f"every cell of a tally must be a whole number from 0 to n = {n}")
         if mechanism.marks is not None and sum(cells) != n * mechanism.marks:

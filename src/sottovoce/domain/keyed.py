@@ -6,13 +6,14 @@ import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from numbers import Real
+from numbers import Rational, Real
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from sottovoce.domain.options import as_table, check_listable, check_listed, encode_rows
 from sottovoce.domain.values import Domain, Label, is_missing, to_list
 from sottovoce.errors import DomainError, ParameterError
 from sottovoce.lazy import numpy as np
+from sottovoce.privacy import to_float
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -86,9 +87,9 @@ class Keyed:
         return places
 
     def _place(self, number: object) -> float:
-        if isinstance(number, bool) or not isinstance(number, Real) or not math.isfinite(number):
+        if isinstance(number, bool) or not isinstance(number, Real) or not _is_finite(number):
             raise DomainError(f"a value must be a finite number, got {number!r:.40}")
-        value = float(number)
+        value = to_float(number)
         if self.outside == "clip":
             value = min(max(value, self.low), self.high)
         if not self.low <= value <= self.high:
@@ -123,8 +124,12 @@ class Keyed:
         return cls(keys, data["low"], data["high"], data["outside"])
 
 
+def _is_finite(number: Real) -> bool:
+    return isinstance(number, Rational) or math.isfinite(number)  # A whole number may be beyond all floats.
+
+
 def _check_end(name: str, value: object) -> float:
-    if isinstance(value, bool) or not isinstance(value, Real) or not math.isfinite(value):
+    if isinstance(value, bool) or not isinstance(value, Real) or not math.isfinite(to_float(value)):
         raise ParameterError(f"{name} must be a finite number, got {value!r}")
     return float(value)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Iterable, Mapping, Sequence, Set
+from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -26,7 +26,7 @@ def is_missing(value: object) -> bool:
         return True
     try:
         return bool(value != value)
-    except (TypeError, ValueError):  # pandas.NA is neither equal nor unequal to itself.
+    except (TypeError, ValueError, ArithmeticError):  # pandas.NA is neither equal nor unequal to itself.
         return type(value).__name__ == "NAType"
 
 
@@ -87,10 +87,16 @@ class Domain:
 
     def _code(self, value: Any) -> int | None:
         if not isinstance(self.values, range):
-            return self._codes.get(value) if isinstance(value, Hashable) else None
+            try:
+                return self._codes.get(value)
+            except TypeError:  # A list, or a tuple with a list in it, is in no domain.
+                return None
         if hasattr(value, "is_integer") and value.is_integer():  # pandas turns integers beside gaps into floats.
             value = int(value)
-        whole = value.__index__() if hasattr(value, "__index__") else -1
+        try:
+            whole = value.__index__()
+        except (AttributeError, TypeError):
+            return None
         return whole if 0 <= whole < len(self.values) else None
 
     def encode_many(self, values: Any, first_row: int = 1) -> NDArray[np.int64]:
@@ -105,8 +111,7 @@ class Domain:
         try:
             distinct = dict.fromkeys(rows)
         except TypeError:
-            odd = next(value for value in rows if not isinstance(value, Hashable))
-            raise DomainError(f"an answer must be text, a number or a truth value, got {odd!r:.40}") from None
+            raise DomainError("an answer must be text, a number or a truth value, got something else") from None
         codes = {}
         for value in distinct:
             try:
@@ -151,7 +156,7 @@ def _check_values(values: int | Iterable[Label]) -> tuple[Label, ...] | range:
         raise ParameterError("a domain must have an order, which a set has not: give a list")
     if not isinstance(values, Iterable):
         if hasattr(values, "__index__"):
-            return range(values.__index__())
+            return range(min(values.__index__(), MAX_SIZE + 1))  # One more than allowed is refused in any case.
         raise ParameterError(f"a domain must be a number of values or a list of labels, got {values!r}")
     labels = tuple(label.item() if hasattr(label, "item") else label for label in to_list(values))
     for label in labels:

@@ -9,6 +9,7 @@ estimating again from the reports that the estimate itself predicts, and counts 
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -209,12 +210,12 @@ class Distribution(Result):
         return 2 * (again - self.shares) - (third - again)
 
     def _errors(self, covariance: Floats) -> Floats:
-        return np.sqrt(np.diag(self._binned @ covariance @ self._binned.T) + self.bias**2)
+        return np.sqrt(np.diag(self._binned @ covariance @ self._binned.T).clip(0) + self.bias**2)
 
     def _error_of(self, weights: Floats, population: bool) -> float:
         """The error of a weighted sum of the shares."""
         covariance = self._population_covariance if population else self._covariance
-        return float(np.sqrt(weights @ covariance @ weights + (weights @ self._bias) ** 2))
+        return math.sqrt(max(float(weights @ covariance @ weights), 0.0) + float(weights @ self._bias) ** 2)
 
     @cached_property
     def _covariance(self) -> Floats:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from sottovoce.domain import Domain
-from sottovoce.errors import ParameterError
+from sottovoce.errors import ParameterError, SottovoceError
 from sottovoce.mechanisms.base import Mechanism
 from sottovoce.mechanisms.choose import choose
 from sottovoce.mechanisms.hadamard import Hadamard
@@ -92,4 +92,9 @@ def mechanism(data: Mapping[str, Any]) -> Mechanism:
     name = data.get("mechanism") if isinstance(data, Mapping) else data
     if not isinstance(name, str) or name not in REGISTRY:
         raise ParameterError(f"a mechanism must be one of {', '.join(REGISTRY)}, got {name!r:.80}")
-    return REGISTRY[name].from_dict(dict(data))
+    try:
+        return REGISTRY[name].from_dict(dict(data))
+    except SottovoceError:
+        raise
+    except (TypeError, ValueError, ArithmeticError, LookupError, AttributeError) as error:  # JSON of another shape.
+        raise ParameterError(f"{name} cannot be read: {type(error).__name__}: {error!s:.80}") from None

@@ -15,6 +15,7 @@ from functools import cached_property
 from itertools import accumulate, product
 from typing import TYPE_CHECKING, Any
 
+from sottovoce.domain import Domain
 from sottovoce.errors import ParameterError
 from sottovoce.lazy import numpy as np
 from sottovoce.mechanisms.base import Mechanism
@@ -241,8 +242,8 @@ class Combined(Mechanism):
 
 def check_parts(parts: Sequence[object], sizes: Sequence[int]) -> tuple[Part, ...]:
     """Parts that were written down, if they are those that the sizes of their domains ask for."""
-    checked = tuple(part for part in parts if isinstance(part, Part))
-    if len(checked) < len(parts) or [part.domain.values for part in checked] != [range(size) for size in sizes]:
+    checked = tuple(part for part in parts if isinstance(part, Part) and type(part) in KINDS.values())
+    if len(checked) < len(parts) or [part.domain for part in checked] != [Domain(size) for size in sizes]:
         raise ParameterError(f"parts must be krr or local_hash over {', '.join(map(str, sizes))} values, got {parts!r}")
     return checked
 

@@ -164,4 +164,6 @@ def _variance(order: int, size: int, epsilon: float) -> float:
     off, odds = space.lines - on, math.exp(epsilon)
     p = odds * on / (odds * on + off)
     q = p * both / on + (1 - p) * (on - both) / off
+    if p <= q:
+        return math.inf
     return (q * (1 - q) + (p * (1 - p) - q * (1 - q)) / size) / (p - q) ** 2

@@ -17,6 +17,9 @@ from sottovoce.tree import Consistency, Tree
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+MOST = 2**27
+"""Weights held at once: 1 GB."""
+
 SHOWN = 64
 """A table has at most this many rows; single values of a longer domain drown in noise anyway."""
 
@@ -59,7 +62,9 @@ class RangeEstimate(Result):
     @cached_property
     def stderr(self) -> NDArray[np.float64]:
         """The standard error of each value's frequency about the respondents. For a long domain this takes a while."""
-        return self._sums(self.domain.labels, np.eye(self.domain.size)).stderr
+        return self._sums(
+            self.domain.labels, self._indicators([(code, code) for code in range(self.domain.size)])
+        ).stderr
 
     @property
     def labels(self) -> Sequence[Label]:
@@ -132,6 +137,10 @@ class RangeEstimate(Result):
     # A range is a row of zeros and ones over the values. What it weighs in each level's frequencies gives its error.
 
     def _indicators(self, ends: Sequence[tuple[int, int]]) -> NDArray[np.float64]:
+        if len(ends) * self.domain.size > MOST:
+            raise ParameterError(
+                f"{len(ends):,} sums over {self.domain.size:,} values are too many at once: ask for fewer"
+            )
         codes, (start, stop) = np.arange(self.domain.size), np.array(ends).reshape(-1, 2).T[:, :, None]
         inside: NDArray[np.bool_] = (codes >= start) & (codes <= stop)
         return inside.astype(np.float64)

@@ -22,6 +22,9 @@ if TYPE_CHECKING:
 
     from sottovoce.tally import Tally
 
+MOST = 2**27
+"""Weights held at once: 1 GB."""
+
 Table = Callable[[tuple[int, ...]], "tuple[NDArray[np.float64], ...]"]
 """From the places of attributes to the frequencies of their combinations, unbiased and as a distribution, and the
 variances about the population."""
@@ -104,6 +107,8 @@ def _rows(sizes: Sequence[int], asked: tuple[int, ...], places: tuple[int, ...])
     for place in places:
         own = own * sizes[place] + codes[asked.index(place)]
     wanted = np.arange(math.prod(sizes[place] for place in places))[:, None]
+    if wanted.size * own.size > MOST:
+        raise ParameterError(f"a table of {wanted.size:,} sums over {own.size:,} combinations is too large")
     return np.equal(own, wanted).astype(np.float64)
 
 

@@ -22,6 +22,12 @@ if TYPE_CHECKING:
     from sottovoce.tally import Tally
 
 MAX_BINS = 1024
+LEAST = 0.05
+"""With less, the estimate is the smoothing's own and its error says nothing."""
+
+MOST_STEPS = 4096
+"""The estimate works with a table of steps times steps."""
+
 FINE = 256
 """Numbers are rounded to a grid of at least this many steps: finer than the bins, unless those are many."""
 
@@ -63,6 +69,12 @@ class SquareWave(Numeric):
         steps: int | None = None,
     ) -> None:
         epsilon, bins = check_epsilon(epsilon), _check_bins(bins)
+        if epsilon < LEAST:
+            raise ParameterError(
+                f"epsilon must be at least {LEAST} here (below, smoothing alone decides), got {epsilon:g}"
+            )
+        if steps is not None and steps > MOST_STEPS:
+            raise ParameterError(f"steps must be at most {MOST_STEPS}, got {steps}")
         grid = Scale(low, high, bins * math.ceil(FINE / bins) if steps is None else steps, outside)
         width = max(1, round(2 * half_width(epsilon) * grid.steps))
         self._set(grid, bins, Window.spending(epsilon, grid.steps, width))

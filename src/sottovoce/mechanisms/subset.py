@@ -214,4 +214,6 @@ def least_variance(values: int, epsilon: float, size: int | None = None) -> floa
     k = size or _best_size(values, epsilon)
     p = k * math.exp(epsilon) / (k * math.exp(epsilon) + values - k)
     q = (k - p) / (values - 1)
+    if p <= q:
+        return math.inf
     return (q * (1 - q) + (p * (1 - p) - q * (1 - q)) / values) / (p - q) ** 2

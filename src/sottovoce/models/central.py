@@ -34,9 +34,16 @@ class DiscreteLaplace:
     def __init__(self, epsilon: float, sensitivity: int = 1) -> None:
         if isinstance(sensitivity, bool) or not isinstance(sensitivity, int) or sensitivity < 1:
             raise ParameterError(f"sensitivity must be a whole number from 1, got {sensitivity!r}")
-        step = check_epsilon(epsilon) / sensitivity
+        asked = check_epsilon(epsilon)
+        step = asked / sensitivity
+        if Fraction(step) * sensitivity > Fraction(asked):
+            step = math.nextafter(step, 0)
         object.__setattr__(self, "ratio", round_up(1 / exp_below(step)))
         object.__setattr__(self, "sensitivity", sensitivity)
+        if self.epsilon > asked:
+            raise ParameterError(
+                f"epsilon is too small for exact probabilities at sensitivity {sensitivity}, got {asked:g}"
+            )
 
     @cached_property
     def epsilon(self) -> float:
