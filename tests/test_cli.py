@@ -120,6 +120,33 @@ def test_reading_the_domain_off_the_column_warns(capsys: pytest.CaptureFixture[s
     assert files.ReportFile(Path("reports.parquet")).mechanisms["drink"].domain.values == ("coffee", "milk", "tea")
 
 
+def test_empty_lines_are_answers_where_there_is_one_column(capsys: pytest.CaptureFixture[str]) -> None:
+    Path("one.csv").write_text("x\ntea\n\ncoffee\n\n\ntea\n")
+    options = ("-c", "x", "-d", "tea,coffee", "-e", "1", "--missing", "category")
+    assert "6 rows" in run(capsys, "randomize", "one.csv", *options, "-o", "one.parquet")[0]
+    Path("two.csv").write_text("x,y\ntea,1\n\ncoffee,2\n")
+    assert "2 rows" in run(capsys, "randomize", "two.csv", *options, "-o", "two.parquet")[0]
+
+
+def test_an_empty_cell_of_a_csv_file_is_the_empty_set(capsys: pytest.CaptureFixture[str]) -> None:
+    Path("sets.csv").write_text("id,likes\n1,tea;milk\n2,\n3,tea\n")
+    out, _ = run(capsys, "randomize", "sets.csv", "-q", "likes:set:tea,milk", "-e", "1", "-o", "sets.parquet")
+    assert "3 rows" in out
+
+
+def test_tables_say_what_their_errors_are_about(capsys: pytest.CaptureFixture[str]) -> None:
+    randomize(capsys)
+    out, _ = run(capsys, "estimate", "reports.parquet", "--population", "--simultaneous", "--level", "0.999")
+    assert "99.9% simultaneous interval (population)" in out
+
+
+def test_a_closed_pipe_is_no_error() -> None:
+    command = f"{Path(sys.executable).parent / 'sotto'} demo | head -1; exit ${{PIPESTATUS[0]}}"
+    done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, timeout=60)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.startswith("32,561 people")
+
+
 def test_missing_answers(capsys: pytest.CaptureFixture[str]) -> None:
     Path("gaps.csv").write_text("drink\ntea\n\nNaN\ncoffee\n" + "tea,\n" * 0)
     arguments = ("randomize", "gaps.csv", "-c", "drink", "-e", "1", "-d", "tea,coffee", "-o", "gaps.parquet")
@@ -259,6 +286,12 @@ def write_damaged_files() -> None:
     Path("odd.yaml").write_text("- {name: drink, kind: choice, colour: red}")
     Path("header.csv").write_text("id,drink\n")
     Path("words.parquet").write_text("these are not reports")
+    Path("dear.yaml").write_text("- {name: id, kind: number, low: 0, high: 999, epsilon: 4}")
+    Path("bools.yaml").write_text("- {name: drink, kind: choice, values: [no, yes]}")
+    Path("text.yaml").write_text("- {name: id, kind: number, low: x, high: 9}")
+    pq.write_table(pa.table({"drink": [["tea"], ["milk"]]}), "lists.parquet")
+    pl.DataFrame({"drink": ["tea", None]}).write_ipc("nulls.arrow")
+    Path("header.latin.csv").write_bytes(b"caf\xe9,drink\n1,tea\n")
     Path("latin.csv").write_bytes(b"drink\ntea\ncaf\xe9\n")
     Path("ragged.csv").write_text("id,drink\n1,tea\n2,tea,3\n")
     whole = Path("reports.parquet").read_bytes()
@@ -336,6 +369,21 @@ BAD = [
         ("randomize", "data.csv", "--questions", "data.csv", "-e", "1", "-o", "x.parquet"),
         "must hold a list of questions",
     ),
+    ((*ASK, "id:number:0:999:5:6"), "a question must be NAME:number:LOW:HIGH"),
+    ((*ASK, "id:distribution:0:999:2.7"), "a question must be NAME:distribution"),
+    ((*ASK, "id:distribution:0:999:nan"), "a question must be NAME:distribution"),
+    ((*ASK, "drink:choice", "-d", "tea,milk"), "--domain goes with --column"),
+    ((*ASK, "id:number:0:999", "-q", "drink:choice:tea,milk"), "drink: row 501: an answer must be one of"),
+    (("randomize", "data.csv", "--questions", "dear.yaml", "-e", "1", "-o", "x.parquet"), "cost 4 together"),
+    (("randomize", "data.csv", "--questions", "bools.yaml", "-e", "1", "-o", "x.parquet"), "put yes and no in quotes"),
+    (("randomize", "data.csv", "--questions", "text.yaml", "-e", "1", "-o", "x.parquet"), "low must be a number"),
+    (("randomize", "data.csv", "--questions", "dear.yaml", "-m", "krr", "-o", "x.parquet"), "stand in the file"),
+    (("randomize", "lists.parquet", "-c", "drink", "-e", "1", "-o", "x.parquet"), "a column must hold text, numbers"),
+    (("randomize", "nulls.arrow", "-q", "drink:set:tea,milk", "-e", "1", "-o", "x.parquet"), "missing"),
+    (("randomize", "header.latin.csv", *RANDOMIZE[2:], "-o", "x.parquet"), "header.latin.csv: cannot be read"),
+    (("estimate", "reports.parquet", "-o", "reports.parquet"), "would be written over the reports"),
+    (("estimate", "reports.parquet", "./reports.parquet"), "its reports would count twice"),
+    (("estimate", "reports.parquet", "-o", "left.csv", "--plot", "x.jpg"), "x.jpg: must end in"),
     (("estimate", "none.parquet"), "none.parquet: no such file"),
     (("estimate", "."), "is a directory"),
     (("estimate", "data.csv"), "not a file of sottovoce reports"),
@@ -353,8 +401,8 @@ BAD = [
     (("estimate", "twice.parquet"), "'drink' is the name of more than one column"),
     (("estimate", "reports.parquet", "other.parquet"), "another mechanism"),
     (("estimate", "reports.parquet", "--level", "2"), "level must lie strictly between 0 and 1"),
-    (("estimate", "reports.parquet", "-o", "x.xlsx"), "must end in .csv, .parquet or .arrow"),
-    (("estimate", "reports.parquet", "--plot", "x.gif"), "a plot must end in"),
+    (("estimate", "reports.parquet", "-o", "x.xlsx"), "must end in .csv, .parquet, .arrow, .json"),
+    (("estimate", "reports.parquet", "--plot", "x.gif"), "must end in .svg, .png, .pdf"),
     (("estimate", "mean.parquet", "--top", "2"), "are for frequencies, and there are none here"),
     (("demo", "--html", "no/such/folder/x.html"), "cannot be written"),
     (("no-such-command",), "No such command 'no-such-command'"),

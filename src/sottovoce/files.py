@@ -13,7 +13,7 @@ import os
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import TYPE_CHECKING, Any
 
 from sottovoce.domain import Domain, Options, Scale
 from sottovoce.errors import DomainError, FileError, ParameterError
@@ -31,6 +31,7 @@ KEY = b"sottovoce"
 BATCH_ROWS = 2**16
 MISSING_TEXT = ["", "NaN", "nan"]
 MAX_DISTINCT = 2**20
+HEADER = 2**20
 
 
 @contextlib.contextmanager
@@ -78,13 +79,14 @@ class Table:
     def __init__(self, path: Path, columns: Sequence[str]) -> None:
         self.path, self.columns = path, list(columns)
         self._progress: Callable[[], float] = lambda: 0.0
-        with reading(path), path.open("rb") as handle:
-            self.schema, _ = _open(handle, path.suffix)
+        with reading(path), _source(path) as source:
+            self.csv, self.schema, _ = _open(source, path.suffix)
+            names = list(self.schema.names)
         for name in columns:
-            if self.schema.names.count(name) > 1:
+            if names.count(name) > 1:
                 raise FileError(f"{path}: {name!r} is the name of more than one column")
-            if name not in self.schema.names:
-                raise FileError(f"{path}: no column {name!r}, the columns are {', '.join(self.schema.names)}")
+            if name not in names:
+                raise FileError(f"{path}: no column {name!r}, the columns are {', '.join(names)}")
 
     def progress(self) -> float:
         """The share of the file that the batches taken so far make up."""
@@ -92,17 +94,16 @@ class Table:
 
     def batches(self) -> Iterator[Any]:
         """Arrow record batches, in the order of the file."""
-        with reading(self.path), self.path.open("rb") as handle:
+        with reading(self.path), _source(self.path) as source:
             size = max(self.path.stat().st_size, 1)
-            self._progress = lambda: 1.0 if handle.closed else handle.tell() / size
-            _, batches = _open(handle, self.path.suffix, self.columns)
-            yield from batches
+            self._progress = lambda: 1.0 if source.closed else source.tell() / size
+            yield from _open(source, self.path.suffix, self.columns)[2]
 
     def labels(self, column: str) -> list[str]:
         """The distinct values of a column, sorted, as text. Missing answers are not among them."""
         found: set[str] = set()
         for batch in self.batches():
-            found.update(_text(batch.column(column).unique()).drop_null().to_pylist())
+            found.update(_text(batch.column(column)).unique().drop_null().to_pylist())
             if len(found) > MAX_DISTINCT:
                 raise FileError(f"{self.path}: column {column!r} has more than {MAX_DISTINCT:,} distinct values")
         if len(found) < 2:
@@ -110,41 +111,57 @@ class Table:
         return sorted(found)
 
 
-def _open(handle: BinaryIO, suffix: str, columns: list[str] | None = None) -> tuple[Any, Iterator[Any]]:
-    """The schema of a table and its record batches. The kind of file is told by its first bytes."""
-    magic = handle.read(6)
-    handle.seek(0)
+def _source(path: Path) -> Any:
+    """A file that Arrow reads by itself: its reader runs ahead in a thread, where a Python file is not safe."""
+    if path.is_dir():
+        raise FileError(f"{path}: is a directory")
+    return pa.OSFile(str(path))
+
+
+def _open(source: Any, suffix: str, columns: list[str] | None = None) -> tuple[bool, Any, Iterator[Any]]:
+    """Whether it is CSV, the schema of a table and its record batches. The kind of file is told by its first bytes."""
+    magic = source.read(6)
+    source.seek(0)
     if magic[:4] == b"PAR1":
-        parquet = load("pyarrow.parquet").ParquetFile(handle)
-        return parquet.schema_arrow, parquet.iter_batches(BATCH_ROWS, columns=columns)
+        parquet = load("pyarrow.parquet").ParquetFile(source)
+        return False, parquet.schema_arrow, parquet.iter_batches(BATCH_ROWS, columns=columns)
     if magic == b"ARROW1":
-        arrow = load("pyarrow.ipc").open_file(handle)
-        return arrow.schema, (arrow.get_batch(at) for at in range(arrow.num_record_batches))
-    reader = _open_csv(handle, "\t" if suffix == ".tsv" else ",", columns)
-    return reader.schema, iter(reader)
+        arrow = load("pyarrow.ipc").open_file(source)
+        return False, arrow.schema, (arrow.get_batch(at) for at in range(arrow.num_record_batches))
+    reader = _open_csv(source, "\t" if suffix == ".tsv" else ",", columns)
+    return True, reader.schema, iter(reader)
 
 
-def _open_csv(handle: BinaryIO, delimiter: str, columns: list[str] | None) -> Any:
-    """A CSV reader that takes every value as text: "01" and "1" are two answers."""
+def _open_csv(source: Any, delimiter: str, columns: list[str] | None) -> Any:
+    """A CSV reader that takes every value as text: "01" and "1" are two answers.
+
+    In a table with one column an empty line is a missing answer; with more it is just an empty line.
+    """
     csv = load("pyarrow.csv")
+    alone = delimiter.encode() not in source.read(HEADER).split(b"\n", 1)[0]
+    source.seek(0)
     convert = csv.ConvertOptions(null_values=MISSING_TEXT, strings_can_be_null=True)
     if columns:
         convert.include_columns, convert.column_types = columns, dict.fromkeys(columns, pa.string())
-    return csv.open_csv(handle, parse_options=csv.ParseOptions(delimiter=delimiter), convert_options=convert)
+    parse = csv.ParseOptions(delimiter=delimiter, ignore_empty_lines=not alone)
+    return csv.open_csv(source, parse_options=parse, convert_options=convert)
 
 
 def _text(array: Any) -> Any:
     """An Arrow array as text, with NaN and the empty string as nulls."""
     compute = load("pyarrow.compute")
-    text = array.cast(pa.string())
+    try:
+        text = array.cast(pa.string())
+    except (pa.ArrowException, UnicodeDecodeError):
+        raise FileError(f"a column must hold text, numbers or truth values, got {array.type}") from None
     gaps = compute.or_kleene(compute.is_null(array, nan_is_null=True), compute.equal(text, ""))
     return compute.if_else(gaps, pa.scalar(None, pa.string()), text)
 
 
-def answers(array: Any, domain: Domain | Scale | Options) -> list[Any]:
+def answers(array: Any, domain: Domain | Scale | Options, csv: bool = False) -> list[Any]:
     """An Arrow array as answers that a domain understands: text, numbers, or sets of labels."""
     if isinstance(domain, Options):
-        return _sets(array)
+        return _sets(array, csv)
     if isinstance(domain, Domain) and not isinstance(domain.values, range):
         return list(_text(array).to_pylist())
     kind = pa.float64() if isinstance(domain, Scale) else pa.int64()
@@ -155,12 +172,14 @@ def answers(array: Any, domain: Domain | Scale | Options) -> list[Any]:
         raise DomainError(f"an answer must be a {'' if kind == pa.float64() else 'whole '}number: {reason}") from None
 
 
-def _sets(array: Any) -> list[Any]:
-    """Lists as they are; text is split at semicolons, and empty text is the empty set."""
+def _sets(array: Any, csv: bool) -> list[Any]:
+    """Lists as they are; text is split at semicolons. In CSV, which knows no null, an empty cell is the empty set."""
     if pa.types.is_list(array.type) or pa.types.is_large_list(array.type):
         return list(array.to_pylist())
-    rows = array.cast(pa.string()).to_pylist()
-    return [[label.strip() for label in (row or "").split(";") if label.strip()] for row in rows]
+    rows = _text(array).to_pylist()
+    if csv:
+        rows = [row or "" for row in rows]
+    return [row if row is None else [label.strip() for label in row.split(";") if label.strip()] for row in rows]
 
 
 def read_domain(text: str, missing: str) -> Domain:

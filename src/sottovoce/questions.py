@@ -9,6 +9,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from fractions import Fraction
+from numbers import Real
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ from sottovoce.errors import ParameterError
 from sottovoce.files import read_domain, reading
 from sottovoce.lazy import load
 from sottovoce.mechanisms import Mean, Mechanism, RandomizedResponse, Ranges, Sets, SquareWave, build
+from sottovoce.privacy import check_epsilon
 
 KINDS = ("choice", "yes_no", "ordered", "number", "distribution", "set")
 FORMS = {
@@ -58,6 +60,22 @@ class Question:
             raise ParameterError(f"{self.name}: a {self.kind} needs low and high ({FORMS[self.kind]})")
         if self.kind in ("ordered", "set") and self.values is None:
             raise ParameterError(f"{self.name}: this kind needs its values ({FORMS[self.kind]})")
+        self._check_fields()
+
+    def _check_fields(self) -> None:
+        for name in ("low", "high", "epsilon"):
+            value = getattr(self, name)
+            if value is not None and (isinstance(value, bool) or not isinstance(value, Real)):
+                raise ParameterError(f"{self.name}: {name} must be a number, got {value!r:.40}")
+        for name in ("bins", "max_bits"):
+            if getattr(self, name) is not None and type(getattr(self, name)) is not int:
+                raise ParameterError(f"{self.name}: {name} must be a whole number, got {getattr(self, name)!r:.40}")
+        if not isinstance(self.values, str | int | list | tuple | None):
+            raise ParameterError(f"{self.name}: values must be a list, a number or text, got {self.values!r:.40}")
+        if isinstance(self.values, list) and any(isinstance(value, bool) for value in self.values):
+            raise ParameterError(f"{self.name}: put yes and no in quotes, or YAML takes them for truth values")
+        if self.epsilon is not None:
+            check_epsilon(self.epsilon)
 
     @property
     def source(self) -> str:
@@ -106,10 +124,13 @@ def parse(text: str, **options: Any) -> Question:
     if kind not in ("number", "distribution"):
         return Question(name, kind, values=rest or None, **options)
     try:
-        low, high, *bins = (float(part) for part in rest.split(":"))
+        low, high, *bins = rest.split(":")
+        numbers: dict[str, Any] = {"low": float(low), "high": float(high), "bins": int(bins[0]) if bins else 64}
     except ValueError:
         raise ParameterError(f"a question must be {FORMS[kind]}, got {text!r}") from None
-    return Question(name, kind, low=low, high=high, bins=int(bins[0]) if bins else 64, **options)
+    if len(bins) > (kind == "distribution"):
+        raise ParameterError(f"a question must be {FORMS[kind]}, got {text!r}")
+    return Question(name, kind, **numbers, **options)
 
 
 def read(path: Path) -> list[Question]:
@@ -137,11 +158,14 @@ def _entry(path: Path, entry: object) -> Question:
 def shares(questions: Sequence[Question], epsilon: float | None) -> list[float]:
     """What each question may spend: its own epsilon, or an equal share of what is left of the person's."""
     open_questions = [question for question in questions if question.epsilon is None]
+    fixed = sum((Fraction(q.epsilon) for q in questions if q.epsilon is not None), Fraction(0))
+    if epsilon is not None and fixed > Fraction(epsilon):
+        raise ParameterError(f"the questions cost {float(fixed):g} together, more than epsilon = {epsilon:g}")
     if not open_questions:
         return [question.epsilon or 0.0 for question in questions]
     if epsilon is None:
         raise ParameterError(f"{open_questions[0].name}: an epsilon is needed, here or for all questions together")
-    left = Fraction(epsilon) - sum(Fraction(q.epsilon) for q in questions if q.epsilon is not None)
+    left = Fraction(epsilon) - fixed
     if left <= 0:
         raise ParameterError(f"epsilon = {epsilon:g} is spent before {open_questions[0].name} is asked")
     share = float(left / len(open_questions))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 
 import click
@@ -27,8 +28,10 @@ def main(arguments: list[str] | None = None) -> int:
     except (KeyboardInterrupt, click.Abort):
         return _fail("interrupted", 130)
     except BrokenPipeError:
-        sys.stderr.close()
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # Nothing is left to flush to.
         return 0
+    except OSError as error:
+        return _fail(f"standard output: {error.strerror or error}")
     return code if isinstance(code, int) else 0
 
 

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -49,6 +50,7 @@ def estimate(
     """
     from sottovoce import files
 
+    _check_paths(reports, output, plot)
     tallies = _tallies([files.ReportFile(path) for path in reports])
     results = {name: tally.estimate() for name, tally in tallies.items()}
     if (steps or sort or top) and not any(isinstance(result, Estimate) for result in results.values()):
@@ -70,6 +72,18 @@ def estimate(
     else:
         for name, result in results.items():
             print_result(name if len(results) > 1 else None, result, errors)
+
+
+def _check_paths(reports: tuple[Path, ...], output: Path | None, plot: Path | None) -> None:
+    """Refuse, before anything is read or written, what would count reports twice or write over them."""
+    sources = [path.resolve() for path in reports]
+    if len(set(sources)) < len(sources):
+        raise ParameterError("a file of reports must be named once, or its reports would count twice")
+    for path, suffixes in ((output, (".csv", ".parquet", ".arrow", ".json")), (plot, (".svg", ".png", ".pdf"))):
+        if path is not None and path.suffix not in suffixes:
+            raise ParameterError(f"{path}: must end in {', '.join(suffixes)}")
+        if path is not None and path.resolve() in sources:
+            raise ParameterError(f"{path}: would be written over the reports")
 
 
 def _arranged(result: Result, steps: tuple[str, ...], sort: bool, top: int | None) -> Result:
@@ -125,12 +139,11 @@ def _write_plot(path: Path, results: dict[str, Result], errors: dict[str, Any]) 
     from sottovoce import files
     from sottovoce.render import panels
 
-    if path.suffix not in (".svg", ".png", ".pdf"):
-        raise ParameterError(f"{path}: a plot must end in .svg, .png or .pdf")
     figure, axes = panels([len(result.rows(**errors)) for result in results.values()])
     for ax, (name, result) in zip(axes, results.items(), strict=True):
         result.plot(**errors, ax=ax)
         if len(results) > 1:
             ax.set_title(f"{name}: {ax.get_title(loc='left')}", loc="left", fontsize="medium")
-    with files.writing(path) as part:
+    with files.writing(path) as part, warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # A glyph that the font lacks is drawn as a box; nothing is lost.
         figure.savefig(part, format=path.suffix[1:])

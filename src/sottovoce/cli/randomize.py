@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -9,7 +10,7 @@ import click
 
 from sottovoce.cli.options import FILE, json_option, seed_option
 from sottovoce.cli.show import print_json, progress
-from sottovoce.errors import ParameterError
+from sottovoce.errors import ParameterError, SottovoceError
 from sottovoce.mechanisms import FREQUENCIES, Mechanism
 from sottovoce.mechanisms.mean import KINDS as MEANS
 from sottovoce.privacy import check_epsilon, compose
@@ -68,6 +69,10 @@ def randomize(
     if sum(map(bool, (column, lines, plan))) != 1:
         raise ParameterError("name the answers by one of --column, --question or --questions")
     options: dict[str, Any] = {"missing": missing, "outside": outside, "mechanism": mechanism, "max_bits": max_bits}
+    if plan and options != {"missing": "refuse", "outside": "refuse", "mechanism": "auto", "max_bits": None}:
+        raise ParameterError("with --questions, these options stand in the file: missing, outside, mechanism, max_bits")
+    if domain and not column:
+        raise ParameterError("--domain goes with --column; a question names its own values")
     asked = questions.read(plan) if plan else [questions.parse(line, **options) for line in lines]
     asked = [questions.Question(column, values=domain, **options)] if column else asked
     mechanisms, table = _mechanisms(data, asked, None if epsilon is None else check_epsilon(epsilon))
@@ -95,7 +100,10 @@ def _mechanisms(data: Path, asked: list[Question], epsilon: float | None) -> tup
     table = files.Table(data, list(dict.fromkeys(question.source for question in asked)))
     read = [question.name for question in asked if question.reads_the_data]
     shares = questions.shares(asked, epsilon)
-    built = {q.name: q.build(share, partial(table.labels, q.source)) for q, share in zip(asked, shares, strict=True)}
+    built = {}
+    for question, share in zip(asked, shares, strict=True):
+        with _naming(question.name, len(asked)):
+            built[question.name] = question.build(share, partial(table.labels, question.source))
     if read:
         click.echo(f"sotto: warning: the domain of {', '.join(read)} was read off the data, which itself reveals which "
                    "values occur; give a public one", err=True)  # fmt: skip
@@ -109,8 +117,19 @@ def _randomized(
 
     row = 1
     for batch in table.batches():
-        yield {
-            name: m.randomize_many(answers(batch.column(sources[name]), m.domain), seed=stream, first_row=row)
-            for name, m in mechanisms.items()
-        }
+        reports = {}
+        for name, m in mechanisms.items():
+            with _naming(name, len(mechanisms)):
+                values = answers(batch.column(sources[name]), m.domain, table.csv)
+                reports[name] = m.randomize_many(values, seed=stream, first_row=row)
+        yield reports
         row += len(batch)
+
+
+@contextmanager
+def _naming(question: str, questions: int) -> Iterator[None]:
+    """Say which of several questions an error is about."""
+    try:
+        yield
+    except SottovoceError as error:
+        raise (type(error)(f"{question}: {error}") if questions > 1 else error) from None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any
@@ -54,6 +55,12 @@ def print_result(name: str | None, result: Result, errors: dict[str, Any]) -> No
 
 
 def console() -> Console:
+    """Standard output. A pipe has no width to wrap at, and one that is closed is not an error."""
     from rich.console import Console
 
-    return Console(highlight=False)
+    class Output(Console):
+        def on_broken_pipe(self) -> None:
+            raise BrokenPipeError
+
+    wide = None if sys.stdout.isatty() or "COLUMNS" in os.environ else 1000
+    return Output(highlight=False, width=wide)

@@ -84,7 +84,8 @@ class Result(ABC):
         rows = self.rows(level, simultaneous, population)
         middle = [field.name for field in fields(rows[0])[1:-3]]
         digits = FORMATS.get(self.measure, ".6g")
-        header = ["value", *middle, "std. error", f"{100 * level:.6g}% interval"]
+        kind = f"{100 * level:.12g}%{' simultaneous' if simultaneous else ''} interval"
+        header = ["value", *middle, "std. error", f"{kind} (population)" if population else kind]
         cells = [
             [
                 label_text(row.label),
