@@ -73,7 +73,7 @@ def interval_plot(
     ax.plot(values, places, "o", color=ACCENT, markersize=5, label="estimate")
     if truth is not None:
         ax.plot(truth, places, "|", color=TRUTH, markersize=13, markeredgewidth=2, label="truth")
-    ax.legend(loc="lower right", bbox_to_anchor=(1, 1), ncols=3, frameon=False, fontsize="small")
+        ax.legend(loc="lower right", bbox_to_anchor=(1, 1), ncols=3, frameon=False, fontsize="small")
     ax.set_yticks(places, labels)
     ax.set_ylim(len(labels) - 0.4, -0.6)
     ax.set_xlabel(xlabel)

@@ -84,8 +84,7 @@ class Result(ABC):
         rows = self.rows(level, simultaneous, population)
         middle = [field.name for field in fields(rows[0])[1:-3]]
         digits = FORMATS.get(self.measure, ".6g")
-        kind = f"{100 * level:.12g}%{' simultaneous' if simultaneous else ''} interval"
-        header = ["value", *middle, "std. error", f"{kind} (population)" if population else kind]
+        header = ["value", *middle, "std. error", _interval_name(level, simultaneous, population)]
         cells = [
             [
                 label_text(row.label),
@@ -108,10 +107,16 @@ class Result(ABC):
             raise ParameterError(f"a plot must have at most {PLOTTED} rows, got {len(rows):,}: take the top few")
         labels = [label_text(row.label) for row in rows]
         values, low, high = ([getattr(row, name) for row in rows] for name in (self.measure, "low", "high"))
-        return interval_plot(labels, values, low, high, xlabel=self.measure, title=self.caption, ax=ax)
+        name = f"{self.measure} and its {_interval_name(level, simultaneous, population)}"
+        return interval_plot(labels, values, low, high, xlabel=name, title=self.caption, ax=ax)
 
     def __str__(self) -> str:
         return "\n".join([text_table(*self.table(most=SHOWN)), self.caption])
 
     def _repr_html_(self) -> str:
         return html_table(*self.table(most=SHOWN), self.caption)
+
+
+def _interval_name(level: float, simultaneous: bool, population: bool) -> str:
+    kind = f"{100 * level:.12g}%{' simultaneous' if simultaneous else ''} interval"
+    return f"{kind} (population)" if population else kind
