@@ -477,16 +477,25 @@ def test_the_installed_command() -> None:
 
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="the peak of memory is read from /proc")
 def test_memory_does_not_grow_with_the_file() -> None:
-    """Five times the rows, the same memory: 30 MB more are allowed, where the bare column would take 64."""
+    """Five times the rows, the same memory: 30 MB more are allowed, where the bare column would take 64.
+
+    On a busy machine the allocator may hold on to more now and then, so the long file has up to three tries: real
+    growth would show in all of them.
+    """
     program = (
         "import re, sys; from pathlib import Path; from sottovoce.cli import main\n"
         "assert main(['randomize', sys.argv[1], '-c', 'x', '-e', '1', '-d', '50', '-o', 'r.parquet']) == 0\n"
         "print(re.search(r'VmHWM:\\s+(\\d+)', Path('/proc/self/status').read_text())[1])"
     )
-    peaks = []
-    for n in (2_000_000, 10_000_000):
-        pa.csv.write_csv(pa.table({"x": np.arange(n) % 50, "y": np.arange(n)}), "long.csv")
-        command = [sys.executable, "-c", program, "long.csv"]
+
+    def peak(path: str) -> float:
+        command = [sys.executable, "-c", program, path]
         done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=True)
-        peaks.append(int(done.stdout.split()[-1]) / 1024)
-    assert peaks[1] - peaks[0] < 30
+        return int(done.stdout.split()[-1]) / 1024
+
+    for name, n in (("short.csv", 2_000_000), ("long.csv", 10_000_000)):
+        pa.csv.write_csv(pa.table({"x": np.arange(n) % 50, "y": np.arange(n)}), name)
+    short, long = peak("short.csv"), peak("long.csv")
+    for _ in range(2):
+        long = long if long - short < 30 else min(long, peak("long.csv"))
+    assert long - short < 30

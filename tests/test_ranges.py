@@ -229,7 +229,7 @@ def test_bad_input_is_refused() -> None:
             e.quantile(q)
     with pytest.raises(sv.ParameterError, match="level"):
         e.range(0, 1, level=1.0)
-    with pytest.raises(sv.DomainError, match=r"no '0 \.\. 9'"):
+    with pytest.raises(sv.DomainError, match=r"no value '0 \.\. 9'"):
         e.ranges([(0, 8)])["0 .. 9"]
 
 

@@ -231,7 +231,7 @@ def test_unknown_attributes_and_tables_that_were_not_asked_for() -> None:
         e.marginal("age", "age")
     with pytest.raises(sv.ParameterError, match="different attributes"):
         e.marginal()
-    with pytest.raises(sv.DomainError, match="the estimate has no 7"):
+    with pytest.raises(sv.DomainError, match="the estimate has no value 7"):
         e["age"][7]
     pairs = estimated(sv.Several(PERSON, epsilon=1.0, how="pairs"), people(100), seed=1)
     with pytest.raises(sv.ParameterError, match="do not tell sex and age and town together"):

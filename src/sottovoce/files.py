@@ -182,20 +182,6 @@ def _sets(array: Any, csv: bool) -> list[Any]:
     return [row if row is None else [label.strip() for label in row.split(";") if label.strip()] for row in rows]
 
 
-def read_domain(text: str, missing: str) -> Domain:
-    """A domain from a file with a label on each line, from labels with commas between them, or from a size."""
-    path = Path(text)
-    if path.is_file():
-        with reading(path):
-            labels = [line.strip() for line in path.read_text("utf-8-sig").splitlines() if line.strip()]
-        return Domain(labels, missing)
-    if text.strip().isdecimal():
-        return Domain(int(text), missing)
-    if "," not in text:
-        raise FileError(f"{text}: a domain must be a file, a number of values, or labels with commas between them")
-    return Domain([label.strip() for label in text.split(",")], missing)
-
-
 def _arrow_type(m: Mechanism) -> Any:
     if isinstance(m.shape, Bits):
         return pa.binary(m.shape.width)

@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import Any
 
 from sottovoce.domain import Domain
-from sottovoce.errors import ParameterError
-from sottovoce.files import read_domain, reading
+from sottovoce.errors import FileError, ParameterError
+from sottovoce.files import reading
 from sottovoce.lazy import load
 from sottovoce.mechanisms import Mean, Mechanism, RandomizedResponse, Ranges, Sets, SquareWave, build
 from sottovoce.privacy import check_epsilon
@@ -153,6 +153,20 @@ def _entry(path: Path, entry: object) -> Question:
     if unknown:
         raise ParameterError(f"{path}: {entry['name']}: unknown field {min(map(str, unknown))!r}")
     return Question(**entry)
+
+
+def read_domain(text: str, missing: str) -> Domain:
+    """A domain from a file with a label on each line, from labels with commas between them, or from a size."""
+    path = Path(text)
+    if path.is_file():
+        with reading(path):
+            labels = [line.strip() for line in path.read_text("utf-8-sig").splitlines() if line.strip()]
+        return Domain(labels, missing)
+    if text.strip().isdecimal():
+        return Domain(int(text), missing)
+    if "," not in text:
+        raise FileError(f"{text}: a domain must be a file, a number of values, or labels with commas between them")
+    return Domain([label.strip() for label in text.split(",")], missing)
 
 
 def shares(questions: Sequence[Question], epsilon: float | None) -> list[float]:

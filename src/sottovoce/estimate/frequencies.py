@@ -13,8 +13,8 @@ from functools import cached_property
 from statistics import NormalDist
 from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
-from sottovoce.errors import DomainError, ParameterError
-from sottovoce.estimate.result import Result
+from sottovoce.errors import ParameterError
+from sottovoce.estimate.result import Labelled
 from sottovoce.lazy import numpy as np
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ class Row:
 
 
 @dataclass(frozen=True, eq=False)
-class Estimate(Result):
+class Estimate(Labelled[Row]):
     """Frequencies of the values of a domain, with their errors. Made by `Tally.estimate`.
 
     Estimates are unbiased, so one of a rare value may be negative: it stays as it is unless a step of `postprocess`
@@ -147,14 +147,6 @@ class Estimate(Result):
 
     def _ordered(self, column: NDArray[np.float64]) -> NDArray[np.float64]:
         return column if self.order is None else column[self.order]
-
-    def __getitem__(self, label: Label) -> Row:
-        if label not in self.labels:
-            raise DomainError(f"the estimate has no value {label!r}")
-        return self.rows()[self.labels.index(label)]
-
-    def __len__(self) -> int:
-        return len(self.labels)
 
     def rows(self, level: float = 0.95, simultaneous: bool = False, population: bool = False) -> list[Row]:
         error = self.population_stderr if population else self.stderr

@@ -13,9 +13,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from sottovoce.errors import DomainError
 from sottovoce.estimate.frequencies import Interval, quantile
-from sottovoce.estimate.result import Result
+from sottovoce.estimate.result import Labelled
 from sottovoce.estimate.shares import Shares
 from sottovoce.lazy import numpy as np
 from sottovoce.privacy import Probability
@@ -41,7 +40,7 @@ class KeyRow:
 
 
 @dataclass(frozen=True, eq=False)
-class KeyMeans(Result):
+class KeyMeans(Labelled[KeyRow]):
     """Shares and means for the keys of a `KeyValue`, with their errors. Made by its tally.
 
     `shares` and `totals` are unbiased. A mean is a ratio, cut to [low, high]; where the share is not above zero it is
@@ -57,6 +56,7 @@ class KeyMeans(Result):
     (1.0, 5.0)
     """
 
+    thing: ClassVar[str] = "key"
     measure: ClassVar[str] = "mean"
     domain: Domain
     bounds: tuple[float, float]
@@ -167,14 +167,6 @@ class KeyMeans(Result):
         low, high = self.interval(level, simultaneous, population)
         columns = (self.asked, self.shares.frequency, share_error, self.mean, self.stderr, low, high)
         return [KeyRow(*row) for row in zip(self.labels, *(column.tolist() for column in columns), strict=True)]
-
-    def __getitem__(self, label: Label) -> KeyRow:
-        if label not in self.labels:
-            raise DomainError(f"the estimate has no key {label!r}")
-        return self.rows()[self.labels.index(label)]
-
-    def __len__(self) -> int:
-        return len(self.labels)
 
     def __repr__(self) -> str:
         return f"<Shares and means of {len(self)} keys; {self.caption}>"

@@ -5,9 +5,9 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import asdict, fields
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 
-from sottovoce.errors import ParameterError
+from sottovoce.errors import DomainError, ParameterError
 from sottovoce.lazy import load
 from sottovoce.render import html_table, interval_plot, label_text, text_table
 
@@ -18,6 +18,9 @@ SHOWN = 25
 PLOTTED = 200
 FRAMES = ("pandas", "polars", "arrow")
 FORMATS = {"asked": ",.0f", "count": ",.0f", "frequency": ".4f", "share": ".4f", "share_stderr": ".4f"}
+
+
+R = TypeVar("R")
 
 
 class Result(ABC):
@@ -115,6 +118,26 @@ class Result(ABC):
 
     def _repr_html_(self) -> str:
         return html_table(*self.table(most=SHOWN), self.caption)
+
+
+class Labelled(Result, Generic[R]):
+    """A result with one row for each label, found by it."""
+
+    thing: ClassVar[str] = "value"
+
+    if TYPE_CHECKING:  # Some subclasses store them, others derive them.
+
+        @property
+        def labels(self) -> Sequence[Any]: ...
+
+    def __getitem__(self, label: Any) -> R:
+        if label not in self.labels:
+            raise DomainError(f"the estimate has no {self.thing} {label!r}")
+        row: R = self.rows()[self.labels.index(label)]
+        return row
+
+    def __len__(self) -> int:
+        return len(self.labels)
 
 
 def _interval_name(level: float, simultaneous: bool, population: bool) -> str:

@@ -17,9 +17,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, ClassVar
 
-from sottovoce.errors import DomainError
 from sottovoce.estimate.frequencies import Interval, quantile
-from sottovoce.estimate.result import Result
+from sottovoce.estimate.result import Labelled
 from sottovoce.lazy import numpy as np
 
 if TYPE_CHECKING:
@@ -43,7 +42,7 @@ class ShareRow:
 
 
 @dataclass(frozen=True, eq=False)
-class Shares(Result):
+class Shares(Labelled[ShareRow]):
     """The share of respondents who hold each option, with its errors. Made by `Sets` and `KeyValue`.
 
     Shares are unbiased, so one of a rare option may be negative, and they need not add up to anything. An option that
@@ -56,6 +55,7 @@ class Shares(Result):
     (0.7, 0.0866, 0.0, 1.0)
     """
 
+    thing: ClassVar[str] = "option"
     measure: ClassVar[str] = "frequency"
     domain: Domain
     n: int
@@ -128,14 +128,6 @@ class Shares(Result):
         low, high = self.interval(level, simultaneous, population)
         columns = (self.asked, self.counts, self.frequency, error, low, high)
         return [ShareRow(*row) for row in zip(self.labels, *(column.tolist() for column in columns), strict=True)]
-
-    def __getitem__(self, label: Label) -> ShareRow:
-        if label not in self.labels:
-            raise DomainError(f"the estimate has no option {label!r}")
-        return self.rows()[self.labels.index(label)]
-
-    def __len__(self) -> int:
-        return len(self.labels)
 
     def __repr__(self) -> str:
         return f"<Shares of {len(self)} options; {self.caption}>"

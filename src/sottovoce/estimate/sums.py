@@ -6,9 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from sottovoce.errors import DomainError
 from sottovoce.estimate.frequencies import Interval, Row, quantile
-from sottovoce.estimate.result import Result
+from sottovoce.estimate.result import Labelled
 from sottovoce.lazy import numpy as np
 
 if TYPE_CHECKING:
@@ -16,7 +15,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, eq=False)
-class Sums(Result):
+class Sums(Labelled[Row]):
     """The share of respondents in each of some events (ranges, or cells of a table), with its errors.
 
     `spread` is the variance about the population: noise, that each device answered one part of the question only, and
@@ -60,14 +59,6 @@ class Sums(Result):
         low, high = self.interval(level, simultaneous, population)
         columns = (self.counts, self.frequency, error, low, high)
         return [Row(*row) for row in zip(self.labels, *(column.tolist() for column in columns), strict=True)]
-
-    def __getitem__(self, label: Any) -> Row:
-        if label not in self.labels:
-            raise DomainError(f"the estimate has no {label!r}")
-        return self.rows()[self.labels.index(label)]
-
-    def __len__(self) -> int:
-        return len(self.labels)
 
     def __repr__(self) -> str:
         return f"<{len(self)} frequencies; {self.caption}>"
