@@ -11,7 +11,14 @@ from typing import TYPE_CHECKING, Any
 
 from sottovoce.errors import MissingDependencyError
 
-EXTRAS = {"matplotlib": "plot", "pandas": "frames", "polars": "frames"}
+EXTRAS = {
+    "matplotlib": "plot",
+    "pandas": "frames",
+    "polars": "frames",
+    "formulaic": "regression",
+    "opendp": "central",
+    "dp_accounting": "accounting",
+}
 
 
 def load(name: str) -> Any:
@@ -37,6 +44,8 @@ class _Lazy:
 if TYPE_CHECKING:
     import numpy as numpy
     import pyarrow as pyarrow
+    import scipy as scipy
 else:
     numpy = _Lazy("numpy")
     pyarrow = _Lazy("pyarrow")
+    scipy = _Lazy("scipy")
