@@ -268,7 +268,7 @@ def test_several_questions(capsys: pytest.CaptureFixture[str]) -> None:
     text = run(capsys, "estimate", "all.parquet", "-o", "all.csv", "--plot", "all.svg")[0]
     assert all(name in text for name in results)
     frame = pl.read_csv("all.csv")
-    assert frame.columns == ["question", "label", "measure", "estimate", "stderr", "low", "high"]
+    assert frame.columns == ["question", "label", "measure", "estimate", "stderr", "low", "high", "simulated"]
     assert set(frame["question"]) == set(results) and Path("all.svg").stat().st_size > 10_000
 
 
@@ -277,6 +277,32 @@ def test_questions_by_the_line(capsys: pytest.CaptureFixture[str]) -> None:
     out, err = run(capsys, "randomize", "data.csv", *lines, "--outside", "clip", "-e", "2", "-o", "two.arrow")
     assert "1,000 rows of reports, epsilon = 2 a row" in out and "id: " in out and not err
     assert "clip" not in run(capsys, "estimate", "two.arrow")[0]
+
+
+def test_quantiles_and_ranges(capsys: pytest.CaptureFixture[str]) -> None:
+    pd.DataFrame({"age": np.arange(4000) % 80, "pay": np.arange(4000) % 80, "smokes": "no"}).to_csv(
+        "a.csv", index=False
+    )
+    asked = ["-q", "age:ordered:80", "-q", "pay:distribution:0:80:16", "-q", "smokes:yes_no"]
+    run(capsys, "randomize", "a.csv", *asked, "-e", "12", "--seed", "1", "-o", "a.parquet")
+    options = ["estimate", "a.parquet", "--quantile", "0.5", "--quantile", "0.9", "--range", "20:39"]
+    text, _ = run(capsys, *options, "-o", "a-estimates.csv")
+    assert (
+        text.count("quantile 0.5: ") == text.count("quantile 0.9: ") == 2 and text.count("share of 20 .. 39: 0.2") == 1
+    )
+    assert pd.read_csv("a-estimates.csv")["simulated"].all()
+    age, pay, smokes = json.loads(run(capsys, *options, "--json")[0])["questions"]
+    assert (
+        age["quantiles"][0]["low"] <= 39 <= age["quantiles"][0]["high"]
+        and abs(age["ranges"][0]["frequency"] - 0.25) < 0.05
+    )
+    assert pay["quantiles"][1]["low"] < 72 < pay["quantiles"][1]["high"] and "ranges" not in pay
+    assert "quantiles" not in smokes
+    for bad, message in (("20:90", "two of the 80 values"), ("20", "FIRST:LAST"), ("30:20", "must not end before")):
+        assert message in run(capsys, "estimate", "a.parquet", "--range", bad, code=2)[1]
+    randomize(capsys)
+    for option, value in (("--range", "tea:milk"), ("--quantile", "0.5")):
+        assert "is for ordered values" in run(capsys, "estimate", "reports.parquet", option, value, code=2)[1]
 
 
 def write_damaged_files() -> None:

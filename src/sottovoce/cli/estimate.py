@@ -1,20 +1,21 @@
 from __future__ import annotations
 
 import json
-import warnings
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from sottovoce.cli.options import FILE, json_option
-from sottovoce.cli.show import print_json, print_result, progress
+from sottovoce.cli.show import print_json, print_result, progress, write_figure
 from sottovoce.errors import FileError, ParameterError, SottovoceError
 from sottovoce.estimate import Estimate
 from sottovoce.postprocess import STEPS
 from sottovoce.render import label_text
 
 if TYPE_CHECKING:
+    from sottovoce.domain import Domain, Label
     from sottovoce.estimate import Result
     from sottovoce.files import ReportFile
     from sottovoce.tally import Tally
@@ -29,6 +30,16 @@ if TYPE_CHECKING:
               help="Trade unbiasedness for a distribution; may be given more than once.")  # fmt: skip
 @click.option("--sort", is_flag=True, help="The most frequent value first.")
 @click.option("--top", type=click.IntRange(min=1), help="Only the most frequent values.")
+@click.option(
+    "--quantile",
+    "quantiles",
+    multiple=True,
+    type=float,
+    metavar="Q",
+    help="Of ordered values or a distribution, such as 0.5 for the median; may be given more than once.",
+)
+@click.option("--range", "ranges", multiple=True, metavar="FIRST:LAST",
+              help="The share of a range of ordered values; may be given more than once.")  # fmt: skip
 @click.option("--output", "-o", type=FILE, help="Write the estimates: .csv, .parquet, .arrow or .json.")
 @click.option("--plot", type=FILE, help="Draw them: .svg, .png or .pdf.")
 @json_option
@@ -40,6 +51,8 @@ def estimate(
     steps: tuple[str, ...],
     sort: bool,
     top: int | None,
+    quantiles: tuple[float, ...],
+    ranges: tuple[str, ...],
     output: Path | None,
     plot: Path | None,
     as_json: bool,
@@ -57,9 +70,15 @@ def estimate(
         raise ParameterError("--postprocess, --sort and --top are for frequencies, and there are none here")
     results = {name: _arranged(result, steps, sort, top) for name, result in results.items()}
     errors: dict[str, Any] = {"level": level, "simultaneous": simultaneous, "population": population}
+    asked = _asked(results, quantiles, ranges, level, population)
     record = {
         "questions": [
-            {"question": name, "mechanism": tallies[name].mechanism.to_dict(), **result.to_dict(**errors)}
+            {
+                "question": name,
+                "mechanism": tallies[name].mechanism.to_dict(),
+                **result.to_dict(**errors),
+                **asked[name],
+            }
             for name, result in results.items()
         ]
     }
@@ -72,6 +91,7 @@ def estimate(
     else:
         for name, result in results.items():
             print_result(name if len(results) > 1 else None, result, errors)
+            _print_asked(asked[name], level)
 
 
 def _check_paths(reports: tuple[Path, ...], output: Path | None, plot: Path | None) -> None:
@@ -95,6 +115,48 @@ def _arranged(result: Result, steps: tuple[str, ...], sort: bool, top: int | Non
     return result.top(top) if top else result.sort() if sort else result
 
 
+def _asked(
+    results: dict[str, Result], quantiles: tuple[float, ...], ranges: tuple[str, ...], level: float, population: bool
+) -> dict[str, dict[str, Any]]:
+    """The quantiles and ranges asked for, of each question that has an order."""
+    from sottovoce.estimate import Distribution
+    from sottovoce.mechanisms.range_estimate import RangeEstimate
+
+    found: dict[str, dict[str, Any]] = {name: {} for name in results}
+    for name, result in results.items():
+        if quantiles and isinstance(result, RangeEstimate | Distribution):
+            found[name]["quantiles"] = [result.quantile_row(q, level, population) for q in quantiles]
+        if ranges and isinstance(result, RangeEstimate):
+            pairs = [_ends(text, result.domain) for text in ranges]
+            found[name]["ranges"] = [asdict(row) for row in result.ranges(pairs).rows(level, population=population)]
+    for option, key, asked in (("--quantile", "quantiles", quantiles), ("--range", "ranges", ranges)):
+        if asked and not any(key in one for one in found.values()):
+            raise ParameterError(f"{option} is for ordered values, and there are none here")
+    return found
+
+
+def _ends(text: str, domain: Domain) -> tuple[Label, Label]:
+    """The two labels of FIRST:LAST; labels may hold a colon themselves."""
+    labels = {label_text(label): label for label in domain.labels}
+    for at, letter in enumerate(text):
+        if letter == ":" and text[:at] in labels and text[at + 1 :] in labels:
+            return labels[text[:at]], labels[text[at + 1 :]]
+    raise ParameterError(f"--range must be FIRST:LAST, two of the {len(labels):,} values, got {text!r}")
+
+
+def _print_asked(asked: dict[str, Any], level: float) -> None:
+    for row in asked.get("quantiles", ()):
+        low, value, high = (label_text(_rounded(row[key])) for key in ("low", "value", "high"))
+        click.echo(f"quantile {row['q']:g}: {value} ({100 * level:g}% interval {low} .. {high})")
+    for row in asked.get("ranges", ()):
+        click.echo(f"share of {row['label']}: {row['frequency']:.4f}, std. error {row['stderr']:.4f} "
+                   f"({100 * level:g}% interval {row['low']:.4f} .. {row['high']:.4f})")  # fmt: skip
+
+
+def _rounded(value: Any) -> Any:
+    return f"{value:.6g}" if isinstance(value, float) else value
+
+
 def _tallies(sources: list[ReportFile]) -> dict[str, Tally[Any]]:
     totals = {name: m.tally() for name, m in sources[0].mechanisms.items()}
     for source in sources:
@@ -116,10 +178,12 @@ def _write_estimates(path: Path, results: dict[str, Result], errors: dict[str, A
     if path.suffix == ".json":
         with files.writing(path) as part:
             part.write_text(json.dumps(record, indent=2) + "\n", encoding="utf-8")
-    elif len(results) == 1:
-        files.write_table(path, next(iter(results.values())).to_frame("arrow", **errors))
-    else:
-        files.write_table(path, _joined(results, errors))
+        return
+    single = next(iter(results.values())) if len(results) == 1 else None
+    table = _joined(results, errors) if single is None else single.to_frame("arrow", **errors)
+    if any(result.simulated for result in results.values()):
+        table = table.append_column("simulated", [[True] * len(table)])
+    files.write_table(path, table)
 
 
 def _joined(results: dict[str, Result], errors: dict[str, Any]) -> Any:
@@ -136,7 +200,6 @@ def _joined(results: dict[str, Result], errors: dict[str, Any]) -> Any:
 
 
 def _write_plot(path: Path, results: dict[str, Result], errors: dict[str, Any]) -> None:
-    from sottovoce import files
     from sottovoce.render import panels
 
     figure, axes = panels([len(result.rows(**errors)) for result in results.values()])
@@ -144,6 +207,4 @@ def _write_plot(path: Path, results: dict[str, Result], errors: dict[str, Any]) 
         result.plot(**errors, ax=ax)
         if len(results) > 1:
             ax.set_title(f"{name}: {ax.get_title(loc='left')}", loc="left", fontsize="medium")
-    with files.writing(path) as part, warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # A glyph that the font lacks is drawn as a box; nothing is lost.
-        figure.savefig(part, format=path.suffix[1:])
+    write_figure(path, figure)

@@ -150,6 +150,17 @@ class Distribution(Result):
         half = quantile(level) * self.cdf_stderr(self.quantile(q), population)
         return self.quantile(max(q - half, 0)), self.quantile(min(q + half, 1))
 
+    def quantile_row(self, q: float, level: float = 0.95, population: bool = False) -> dict[str, float]:
+        """A quantile in the form for JSON."""
+        low, high = self.quantile_interval(q, level, population)
+        return {
+            "q": q,
+            "value": self.quantile(q),
+            "stderr": self.quantile_stderr(q, population),
+            "low": low,
+            "high": high,
+        }
+
     @property
     def median(self) -> float:
         return self.quantile(0.5)
@@ -257,11 +268,7 @@ class Distribution(Result):
 
     def to_dict(self, level: float = 0.95, simultaneous: bool = False, population: bool = False) -> dict[str, Any]:
         """A form for JSON, with the mean and some quantiles beside the bins."""
-        quantiles = [
-            {"q": q, "value": self.quantile(q), "stderr": self.quantile_stderr(q, population),
-             **dict(zip(("low", "high"), self.quantile_interval(q, level, population), strict=True))}
-            for q in QUANTILES
-        ]  # fmt: skip
+        quantiles = [self.quantile_row(q, level, population) for q in QUANTILES]
         mean = {"value": self.mean, "stderr": self.mean_stderr(population)}
         return super().to_dict(level, simultaneous, population) | {"mean": mean, "quantiles": quantiles}
 

@@ -3,7 +3,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from sottovoce.domain import Domain, Label
 from sottovoce.errors import ParameterError
@@ -110,6 +110,11 @@ class RangeEstimate(Result):
             self._first(lambda code: bound(code, -1) >= q),
         ]
         return Quantile(q, *(self.domain.labels[code] for code in codes))
+
+    def quantile_row(self, q: float, level: float = 0.95, population: bool = False) -> dict[str, Any]:
+        """A quantile in the form for JSON."""
+        found = self.quantile(q, level, population)
+        return {"q": q, "value": found.label, "low": found.low, "high": found.high}
 
     def _first(self, reached: Callable[[int], bool]) -> int:
         """The first value that is said to have reached it; the last one has in any case."""
