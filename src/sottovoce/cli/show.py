@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 import os
 import sys
-from collections.abc import Callable, Iterable, Iterator
+import warnings
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -40,18 +42,33 @@ def print_json(record: dict[str, Any]) -> None:
 
 
 def print_result(name: str | None, result: Result, errors: dict[str, Any]) -> None:
+    print_table(*result.table(**errors, most=SHOWN), result.caption, name)
+    if name:
+        click.echo()
+
+
+def print_table(header: Sequence[str], rows: Iterable[Sequence[str]], caption: str, title: str | None = None) -> None:
+    """A table of text cells, and a line below it that says what it rests on."""
     from rich.markup import escape
     from rich.table import Table as Grid
 
-    header, rows = result.table(**errors, most=SHOWN)
-    grid = Grid(box=None, header_style="bold", pad_edge=False, title=name, title_justify="left", title_style="bold")
-    for at, title in enumerate(header):
-        grid.add_column(title, justify="right" if at else "left", no_wrap=bool(at))
+    grid = Grid(box=None, header_style="bold", pad_edge=False, title=title, title_justify="left", title_style="bold")
+    for at, name in enumerate(header):
+        grid.add_column(name, justify="right" if at else "left", no_wrap=bool(at))
     for row in rows:
         grid.add_row(*map(escape, row))
     out = console()
     out.print(grid)
-    out.print(f"[dim]{result.caption}[/dim]\n" if name else f"[dim]{result.caption}[/dim]")
+    out.print(f"[dim]{escape(caption)}[/dim]")
+
+
+def write_figure(path: Path, figure: Any) -> None:
+    """Save a figure whole or not at all; the ending of its name says how."""
+    from sottovoce import files
+
+    with files.writing(path) as part, warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # A glyph that the font lacks is drawn as a box; nothing is lost.
+        figure.savefig(part, format=path.suffix[1:])
 
 
 def console() -> Console:

@@ -2,64 +2,73 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterable
+import importlib.util
+from collections.abc import Callable
 from dataclasses import dataclass
-from fractions import Fraction
-from functools import cached_property
+from typing import TYPE_CHECKING, ClassVar
 
 from sottovoce.errors import ParameterError
-from sottovoce.privacy import Probability, check_epsilon, exp_below, log_above, round_up
-from sottovoce.randomness import SYSTEM, Source
+from sottovoce.lazy import numpy as np
+from sottovoce.models.base import Release, TrustModel
+from sottovoce.models.noise import DiscreteLaplace, Noise, OpenDPLaplace
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from sottovoce.domain import Domain
+    from sottovoce.randomness import Keystream
+
+ENGINES: dict[str, Callable[[float, int], Noise]] = {"opendp": OpenDPLaplace, "sottovoce": DiscreteLaplace}
 
 
-@dataclass(frozen=True, init=False)
-class DiscreteLaplace:
-    """Counts with two-sided geometric noise: the Laplace mechanism for integers, without floating point.
+@dataclass(frozen=True)
+class Central(TrustModel):
+    """A curator counts, and adds two-sided geometric noise to each count.
 
-    The noise k has probability (1-a)/(1+a) a^|k|. It is the difference of two geometric variables, each the number of
-    times in a row that a coin of probability a comes up heads, so that epsilon = -sensitivity * ln(a) is exact.
-    One respondent who changes an answer changes a count by 1, and a histogram by 2 (sensitivity 2).
+    A changed answer takes one from a count and adds one to another: the counts have sensitivity 2. Of two values one
+    count tells both, and has sensitivity 1. The noise comes from the `engine` named. With none named it is OpenDP where
+    that is installed; a seeded simulation, which OpenDP cannot be, takes sottovoce's own.
 
-    >>> m = DiscreteLaplace(epsilon=1.0)
-    >>> m.epsilon <= 1.0, round(m.stderr, 2)
-    (True, 1.36)
-
-    A. Ghosh, T. Roughgarden, M. Sundararajan, Universally Utility-Maximizing Privacy Mechanisms, STOC 2009.
+    >>> from sottovoce.domain import Domain
+    >>> round(Central().stderr(10_000, Domain(10), epsilon=1.0), 5)
+    0.00028
     """
 
-    ratio: Probability
-    sensitivity: int
+    engine: str | None = None
+    trusts: ClassVar[str] = "a curator"
 
-    def __init__(self, epsilon: float, sensitivity: int = 1) -> None:
-        if isinstance(sensitivity, bool) or not isinstance(sensitivity, int) or sensitivity < 1:
-            raise ParameterError(f"sensitivity must be a whole number from 1, got {sensitivity!r}")
-        asked = check_epsilon(epsilon)
-        step = asked / sensitivity
-        if Fraction(step) * sensitivity > Fraction(asked):
-            step = math.nextafter(step, 0)
-        object.__setattr__(self, "ratio", round_up(1 / exp_below(step)))
-        object.__setattr__(self, "sensitivity", sensitivity)
-        if self.epsilon > asked:
-            raise ParameterError(
-                f"epsilon is too small for exact probabilities at sensitivity {sensitivity}, got {asked:g}"
-            )
+    def __post_init__(self) -> None:
+        if self.engine is not None and self.engine not in ENGINES:
+            raise ParameterError(f"engine must be one of {', '.join(ENGINES)}, got {self.engine!r}")
 
-    @cached_property
-    def epsilon(self) -> float:
-        return log_above(Fraction(1) / self.ratio**self.sensitivity)
+    @property
+    def name(self) -> str:
+        return "central" if self.engine is None else f"central {self.engine}"
 
-    @cached_property
-    def stderr(self) -> float:
-        """The standard deviation of the noise."""
-        return math.sqrt(2 * self.ratio) / float(1 - self.ratio)
+    def release(
+        self, codes: NDArray[np.integer], domain: Domain, epsilon: float, stream: Keystream, level: float = 0.95
+    ) -> Release:
+        noise = self._noise(domain, epsilon, stream.simulated)
+        counts = np.bincount(codes, minlength=domain.size)
+        noisy = _noisy(noise, counts, stream)
+        frequency, reach = noisy / codes.size, noise.reach(level) / codes.size
+        by = f"discrete Laplace noise by {noise.by}, sensitivity {noise.sensitivity}"
+        return Release(frequency, frequency - reach, frequency + reach, noise.epsilon, by)
 
-    def release(self, counts: Iterable[int], source: Source = SYSTEM) -> list[int]:
-        """The counts with noise, drawn from the operating system unless told otherwise."""
-        return [int(count) + self._geometric(source) - self._geometric(source) for count in counts]
+    def stderr(self, n: int, domain: Domain, epsilon: float) -> float:
+        return DiscreteLaplace(epsilon, _sensitivity(domain)).stderr / n
 
-    def _geometric(self, source: Source) -> int:
-        heads = 0
-        while source.bernoulli(self.ratio):
-            heads += 1
-        return heads
+    def _noise(self, domain: Domain, epsilon: float, simulated: bool) -> Noise:
+        ours = simulated or importlib.util.find_spec("opendp") is None
+        return ENGINES[self.engine or ("sottovoce" if ours else "opendp")](epsilon, _sensitivity(domain))
+
+
+def _sensitivity(domain: Domain) -> int:
+    return 1 if domain.size == 2 else 2
+
+
+def _noisy(noise: Noise, counts: NDArray[np.int64], stream: Keystream) -> NDArray[np.int64]:
+    """Counts with noise; of two, the second, and the first is what is left."""
+    told = counts[1:] if noise.sensitivity == 1 else counts
+    noisy = np.array(noise.release(told, stream), dtype=np.int64)
+    return np.concatenate([[counts.sum() - noisy[0]], noisy]) if noise.sensitivity == 1 else noisy

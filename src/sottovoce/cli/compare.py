@@ -1,0 +1,167 @@
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from fractions import Fraction
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from sottovoce.cli.options import FILE, json_option, seed_option
+from sottovoce.cli.show import SHOWN, print_json, print_table, progress, write_figure
+from sottovoce.errors import ParameterError
+from sottovoce.mechanisms import FREQUENCIES
+
+if TYPE_CHECKING:
+    from sottovoce.models import Comparison, ErrorCurve, TrustModel
+
+PLOTS = (".svg", ".png", ".pdf")
+STRANGERS = {
+    "--curve": ("data", "column", "n", "probabilities", "zipf", "level"),
+    "DATA": ("n", "probabilities", "zipf", "mean", "ns"),
+    "--n": ("column", "mean", "ns"),
+}
+"""What does not go with a curve, with a file, and with answers that are drawn."""
+
+
+@click.command()
+@click.argument("data", type=FILE, required=False)
+@click.option("--column", "-c", help="The column of DATA with the answers.")
+@click.option("--domain", "-d", help="The values: a,b,c, a file with one on each line, or N for 0..N-1.")
+@click.option("--missing", type=click.Choice(["refuse", "category"]),
+              help="Refuse missing answers, or count them as a value of their own. [default: refuse]")  # fmt: skip
+@click.option("--n", type=int, help="Draw this many answers instead of reading DATA.")
+@click.option("--probabilities", metavar="P,P,...", help="The probability of each value drawn; all alike if left out.")
+@click.option("--zipf", type=float, metavar="S", help="Probabilities that fall like 1/rank^S.")
+@click.option("--epsilon", "-e", type=float, default=1.0, show_default=True, help="The same for every trust model.")
+@click.option("--engine", type=click.Choice(["opendp", "sottovoce"]),
+              help="Whose noise the curator adds: OpenDP's if installed, but sottovoce's with a seed.")  # fmt: skip
+@click.option("--mechanism", "-m", default="auto", show_default=True, metavar="NAME",
+              help=f"How the local model asks ({', '.join(FREQUENCIES)}); auto takes the least variance.")  # fmt: skip
+@click.option("--runs", type=int, help="Releases by each model to measure its error. [default: 1; 50 with --curve]")
+@click.option("--level", type=float, help="The coverage of the intervals. [default: 0.95]")
+@click.option("--curve", is_flag=True, help="The error over n and its slopes, on drawn answers.")
+@click.option("--mean", is_flag=True, help="With --curve: the error of the mean of +-1 data.")
+@click.option("--ns", metavar="N,N,...", help="With --curve: the numbers of people.")
+@click.option("--plot", type=FILE, help="Draw it: .svg, .png or .pdf.")
+@seed_option
+@json_option
+def compare(plot: Path | None, as_json: bool, **asked: Any) -> None:
+    """Publish one histogram under the central and the local model, beside the exact one.
+
+    The answers are a --column of DATA, or --n of them drawn from a --domain. Whoever runs this holds the answers: it
+    simulates what each model would give, shows the exact counts too, and so its output is not private.
+    """
+    data = asked["data"]
+    if plot and (plot.suffix not in PLOTS or (data and plot.resolve() == data.resolve())):
+        raise ParameterError(f"{plot}: a plot must end in {', '.join(PLOTS)}, and not be the data")
+    mode = "--curve" if asked["curve"] else "DATA" if data else "--n"
+    for name in STRANGERS[mode]:
+        if asked[name] is not None and asked[name] is not False:
+            raise ParameterError(f"{'DATA' if name == 'data' else f'--{name}'} does not go with {mode}")
+    options = {name: asked[name] for name in ("epsilon", "seed", "runs", "level") if asked[name] is not None}
+    options |= {"track": _track, "models": _models(asked["engine"], asked["mechanism"])}
+    make: dict[str, Callable[..., Comparison | ErrorCurve]] = {"--curve": _curve, "DATA": _column, "--n": _drawn}
+    result = make[mode](asked, options)
+    if plot:
+        write_figure(plot, result.plot().get_figure())
+    if as_json:
+        print_json(result.to_dict())
+    else:
+        _show(result)
+
+
+def _curve(asked: dict[str, Any], options: dict[str, Any]) -> ErrorCurve:
+    """The error over n."""
+    from sottovoce.models import error_curve
+
+    options |= {"ns": _numbers("--ns", asked["ns"])} if asked["ns"] else {}
+    return error_curve(domain=_domain(asked), measure="mean" if asked["mean"] else "frequency", **options)
+
+
+def _column(asked: dict[str, Any], options: dict[str, Any]) -> Comparison:
+    """The answers of a file, counted in parts."""
+    from sottovoce import files
+    from sottovoce.domain import Domain
+    from sottovoce.lazy import numpy as np
+    from sottovoce.models import compare
+
+    if asked["column"] is None:
+        raise ParameterError("DATA goes with a --column")
+    table = files.Table(asked["data"], [asked["column"]])
+    domain = _domain(asked) or Domain(table.labels(asked["column"]), asked["missing"] or "refuse")
+    counts, row = np.zeros(domain.size, dtype=np.int64), 1
+    for batch in progress(table.batches(), table.progress, "reading"):
+        codes = domain.encode_many(files.answers(batch.column(0), domain, table.csv), first_row=row)
+        counts += np.bincount(codes, minlength=domain.size)
+        row += len(batch)
+    return compare(dict(zip(domain.labels, counts.tolist(), strict=True)), **options)
+
+
+def _drawn(asked: dict[str, Any], options: dict[str, Any]) -> Comparison:
+    """Answers that are drawn. Probabilities alone are those of as many values, numbered from 0."""
+    from sottovoce.models import compare, zipf
+
+    domain, chances = _domain(asked), _numbers("--probabilities", asked["probabilities"])
+    if asked["n"] is None or not (domain or chances):
+        raise ParameterError("name DATA and its --column, or --n answers to draw and a --domain to draw them from")
+    if asked["zipf"] is not None:
+        if chances or not domain:
+            raise ParameterError("--zipf goes with a --domain, and without --probabilities")
+        chances = zipf(domain.size, asked["zipf"])
+    return compare(domain or len(chances), n=asked["n"], probabilities=chances or None, **options)
+
+
+def _domain(asked: dict[str, Any]) -> Any:
+    from sottovoce.questions import read_domain
+
+    if asked["domain"] is not None:
+        return read_domain(asked["domain"], asked["missing"] or "refuse")
+    if asked["missing"] and not asked["data"]:
+        raise ParameterError("--missing goes with DATA or a --domain")
+    return None
+
+
+def _models(engine: str | None, mechanism: str) -> tuple[TrustModel, ...]:
+    from sottovoce.models import Central, Local
+
+    return Central(engine), Local(mechanism)
+
+
+def _track(steps: Sequence[Any]) -> Iterator[Any]:
+    done = 0
+
+    def counted() -> Iterator[Any]:
+        nonlocal done
+        for step in steps:
+            done += 1
+            yield step
+
+    return progress(counted(), lambda: done / len(steps), "measuring")
+
+
+def _numbers(name: str, text: str | None) -> list[Any]:
+    """Numbers with commas between them, fractions among them; whole ones as such."""
+    if text is None:
+        return []
+    try:
+        return [_number(part) for part in text.split(",")]
+    except (ValueError, ZeroDivisionError):
+        raise ParameterError(f"{name} must be numbers with commas between them, got {text!r:.60}") from None
+
+
+def _number(text: str) -> int | float | Fraction:
+    over, _, under = text.partition("/")
+    if under:
+        return Fraction(int(over), int(under))
+    return int(text) if text.strip().isdecimal() else float(text)
+
+
+def _show(result: Comparison | ErrorCurve) -> None:
+    header, rows = result.table()
+    hidden = len(rows) - SHOWN
+    if hidden > 0:
+        rows = [*rows[:SHOWN], [f"... and {hidden:,} more", *[""] * (len(header) - 1)]]
+    print_table(header, rows, result.caption)
+    click.echo()
+    print_table(*result.summary(), "\n".join(result.notes))
