@@ -129,6 +129,11 @@ class Mean(Numeric):
         """The variance of a mean at the worst answers, times the number of reports."""
         return self.domain.width**2 * _worst(self._level, self._curve, self.domain.steps)
 
+    @cached_property
+    def population_variance(self) -> float:
+        """The same about a population that the respondents are drawn from. The worst has one half at either end."""
+        return self.domain.width**2 * (self._level + self._curve / 4)
+
     def value(self, report: Report) -> float:
         """What one report says by itself: a number, often far outside, whose expectation is the answer."""
         return float(self._values[self.shape.check(report)])

@@ -1,0 +1,165 @@
+"""The one way to a plan: all quantities but one are given, and that one is solved for."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+from sottovoce.errors import ParameterError
+from sottovoce.planning.families import Family, family
+from sottovoce.planning.instrument import Instrument
+from sottovoce.planning.margins import margin as margin_of
+from sottovoce.planning.plans import Plan
+from sottovoce.planning.powers import has_power
+from sottovoce.planning.solve import MOST, least_integer, least_real
+from sottovoce.planning.terms import Terms, number, whole
+from sottovoce.privacy import MAX_EPSILON, check_epsilon
+
+LEAST_EPSILON = 1e-4
+"""Less than that is not planned for."""
+
+Reaches = Callable[[Instrument, int], bool]
+
+
+def plan(
+    design: Any = "warner",
+    *,
+    epsilon: float | None = None,
+    n: int | None = None,
+    margin: float | None = None,
+    power: float | None = None,
+    effect: float | None = None,
+    level: float = 0.95,
+    proportion: float | None = None,
+    population: bool = True,
+    method: str = "normal",
+    test: str = "one",
+    correlation: float = 0.0,
+    simultaneous: bool = False,
+    domain: Any = None,
+    **options: Any,
+) -> Plan:
+    """Leave out one of epsilon, n and margin, and it is solved for; or one of epsilon, n, effect and power.
+
+    The design is a name (warner, forced, krr with a domain, auto, mean with low and high, direct ...), or a design or
+    mechanism whose parameters, and so whose epsilon, are known. Epsilon may be infinite: the question asked openly.
+
+    >>> plan("rr", epsilon=1.0, margin=0.03).n
+    4997
+    >>> round(plan("rr", n=10_000, margin=0.03).epsilon, 4)
+    0.6782
+    >>> round(plan("krr", domain=10, n=10_000, epsilon=1.0).margin, 4)
+    0.0564
+    >>> plan("rr", epsilon=1.0, proportion=0.2, effect=0.05, power=0.8, test="groups").n
+    6872
+    """
+    chosen = family(design, domain, options)
+    terms = Terms(level, proportion, population, method, simultaneous, test, correlation)
+    known: dict[str, Any] = {"epsilon": epsilon, "n": n}
+    powered = power is not None or effect is not None
+    if powered and margin is not None:
+        raise ParameterError("plan for a margin, or for an effect and its power, not for both")
+    known |= {"effect": effect, "power": power} if powered else {"margin": margin}
+    if chosen.fixed is not None:
+        if epsilon is not None:
+            raise ParameterError(f"{chosen.name} has its epsilon already, got epsilon = {epsilon!r:.20}")
+        known["epsilon"] = chosen.fixed.epsilon
+    return _solved(chosen, terms, known)
+
+
+def _solved(chosen: Family, terms: Terms, known: dict[str, Any]) -> Plan:
+    missing = [name for name, value in known.items() if value is None]
+    if len(missing) != 1:
+        names, got = ", ".join(known), " and ".join(missing) or "none"
+        raise ParameterError(f"one of {names} must be left out, to be solved for; left out: {got}")
+    sample = chosen.asked(1.0)
+    terms.check(sample, "effect" in known)
+    _check(known, terms, sample, fixed=chosen.fixed is not None)
+    return _SOLVERS[missing[0]](chosen, terms, known)
+
+
+def _check(known: dict[str, Any], terms: Terms, asked: Instrument, fixed: bool) -> None:
+    """Refuse every known quantity that cannot be, and put the others in their plain type."""
+    checks: dict[str, Callable[[Any], Any]] = {
+        "epsilon": lambda value: value if fixed else _check_epsilon(value),
+        "n": lambda value: whole("n", value),
+        "margin": lambda value: number("margin", value, 0, math.inf, strictly=True),
+        "effect": lambda value: _check_effect(value, terms, asked),
+        "power": lambda value: number("power", value, terms.alpha(asked), 1, strictly=True),
+    }
+    for name, value in known.items():
+        if value is not None:
+            known[name] = checks[name](value)
+
+
+def _check_epsilon(epsilon: Any) -> float:
+    """An epsilon, or infinity for the question asked openly."""
+    return epsilon if isinstance(epsilon, float) and epsilon == math.inf else check_epsilon(epsilon)
+
+
+def _check_effect(effect: Any, terms: Terms, asked: Instrument) -> float:
+    value = number("effect", effect, -asked.width, asked.width)
+    if not value:
+        raise ParameterError("effect must not be 0: there would be nothing to notice")
+    if terms.proportion is not None and not 0 <= terms.proportion + value <= 1:
+        raise ParameterError(f"proportion + effect must lie between 0 and 1, got {terms.proportion + value:g}")
+    return value
+
+
+def _reaches(terms: Terms, known: dict[str, Any]) -> Reaches:
+    """Whether an instrument and n people do what is asked for."""
+    if "margin" in known:
+        return lambda asked, n: margin_of(terms, asked, n) <= known["margin"]
+    return lambda asked, n: has_power(terms, asked, n, known["effect"], known["power"])
+
+
+def _made(name: str, n: int, asked: Instrument, terms: Terms, chosen: Family, known: dict[str, Any]) -> Plan:
+    return Plan(name, n, asked, terms, chosen, known.get("effect"), known.get("power", known.get("margin")))
+
+
+def _solve_n(chosen: Family, terms: Terms, known: dict[str, Any]) -> Plan:
+    asked, reaches = chosen.asked(known["epsilon"]), _reaches(terms, known)
+    n = least_integer(lambda n: reaches(asked, n))
+    if n is None:
+        raise ParameterError(f"{_goal(known)} would take more than {MOST:.0e} people")
+    return _made("n", n, asked, terms, chosen, known)
+
+
+def _solve_epsilon(chosen: Family, terms: Terms, known: dict[str, Any]) -> Plan:
+    reaches = _reaches(terms, known)
+    epsilon = least_real(lambda epsilon: reaches(chosen.at(epsilon), known["n"]), LEAST_EPSILON, MAX_EPSILON)
+    if epsilon is None:
+        least = _solve_n(chosen, terms, known | {"epsilon": math.inf}).n
+        raise ParameterError(f"n = {known['n']:,} cannot reach {_goal(known)} with any epsilon: "
+                             f"asked openly, the question needs {least:,}")  # fmt: skip
+    return _made("epsilon", known["n"], chosen.at(epsilon), terms, chosen, known)
+
+
+def _solve_effect(chosen: Family, terms: Terms, known: dict[str, Any]) -> Plan:
+    asked, n, power = chosen.asked(known["epsilon"]), known["n"], known["power"]
+    most = asked.width - (terms.proportion or 0.0)
+    effect = most and least_real(lambda size: has_power(terms, asked, n, size, power), most * 1e-9, most)
+    if not effect:
+        raise ParameterError(f"n = {n:,} has the power {power:g} for no effect, were it as large as {most:g}")
+    return _made("effect", n, asked, terms, chosen, known | {"effect": effect})
+
+
+def _evaluate(name: str) -> Callable[[Family, Terms, dict[str, Any]], Plan]:
+    """A margin or a power needs no search: the plan computes it."""
+    return lambda chosen, terms, known: _made(name, known["n"], chosen.asked(known["epsilon"]), terms, chosen, known)
+
+
+def _goal(known: dict[str, Any]) -> str:
+    if "margin" in known:
+        return f"a margin of {known['margin']:g}"
+    return f"a power of {known['power']:g} for an effect of {known['effect']:g}"
+
+
+_SOLVERS: dict[str, Callable[[Family, Terms, dict[str, Any]], Plan]] = {
+    "n": _solve_n,
+    "epsilon": _solve_epsilon,
+    "effect": _solve_effect,
+    "margin": _evaluate("margin"),
+    "power": _evaluate("power"),
+}
