@@ -17,7 +17,10 @@ if TYPE_CHECKING:
 SHOWN = 25
 PLOTTED = 200
 FRAMES = ("pandas", "polars", "arrow")
-FORMATS = {"asked": ",.0f", "count": ",.0f", "frequency": ".4f", "share": ".4f", "share_stderr": ".4f"}
+FORMATS = {
+    **dict.fromkeys(("n", "yes", "asked", "count"), ",.0f"),
+    **dict.fromkeys(("frequency", "share", "share_stderr"), ".4f"),
+}
 
 
 R = TypeVar("R")

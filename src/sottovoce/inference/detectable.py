@@ -1,0 +1,102 @@
+"""The smallest effect that a survey of n answers would find: before anybody is asked.
+
+A two-sided score test at the level finds an effect with the given power where it is as large as
+z(level) standard errors under the hypothesis of no effect and z(power) under the effect itself, taken together.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from statistics import NormalDist
+from typing import Any
+
+from sottovoce.errors import ParameterError
+from sottovoce.inference.checks import check_level, check_number, check_share, check_whole
+from sottovoce.inference.difference import Group
+from sottovoce.lazy import scipy
+
+LEAST = 1e-12
+"""Effects are found to within this."""
+
+
+def detectable(
+    n: int, p: Any, q: Any, base: float = 0.5, level: float = 0.95, power: float = 0.8, increase: bool = True
+) -> float:
+    """How far a proportion must lie above a known base (or below it) to be told from it; infinite if no room is enough.
+
+    >>> round(detectable(1000, p=0.75, q=0.25, base=0.1), 4)
+    0.082
+    >>> detectable(50, p=0.55, q=0.45, base=0.1)
+    inf
+    """
+    group = _group(n, p, q)
+    null = math.sqrt(group.variance(check_share(base, "base")))
+
+    def errors(effect: float) -> tuple[float, float]:
+        return null, math.sqrt(group.variance(base + effect))
+
+    return _smallest(errors, base, level, power, increase)
+
+
+def detectable_change(
+    n: int | tuple[int, int],
+    p: Any,
+    q: Any,
+    base: float = 0.5,
+    level: float = 0.95,
+    power: float = 0.8,
+    increase: bool = True,
+    correlation: float = 0.0,
+) -> float:
+    """How far a second proportion must lie above (or below) a first one, the base, to be told from it.
+
+    For two groups, or for one question asked twice, n is the number of answers to each, or a pair. The `correlation`
+    of the two estimates is that of `difference_test`: where the same people answer twice, a change is easier to see.
+
+    >>> round(detectable_change(1000, p=0.75, q=0.25, base=0.1), 4)
+    0.1177
+    >>> round(detectable_change((1000, 4000), p=0.75, q=0.25, base=0.1), 4)
+    0.093
+    """
+    sizes = n if isinstance(n, tuple) else (n, n)
+    if len(sizes) != 2:
+        raise ParameterError(f"n must be one number of answers or a pair, got {n!r:.40}")
+    first, second = (_group(size, p, q) for size in sizes)
+    base, rho = check_share(base, "base"), check_number(correlation, "correlation", -1, 1)
+
+    def error(one: float, other: float) -> float:
+        a, b = first.variance(one), second.variance(other)
+        return math.sqrt(max(a + b - 2 * rho * math.sqrt(a * b), 0.0))
+
+    def errors(effect: float) -> tuple[float, float]:
+        pooled = base + effect * second.n / (first.n + second.n)
+        return error(pooled, pooled), error(base, base + effect)
+
+    return _smallest(errors, base, level, power, increase)
+
+
+def _smallest(
+    errors: Callable[[float], tuple[float, float]], base: float, level: float, power: float, increase: bool
+) -> float:
+    """The smallest effect that exceeds its errors, under no effect and under itself, by their quantiles."""
+    far = NormalDist().inv_cdf((1 + check_level(level)) / 2)
+    beyond, sign = NormalDist().inv_cdf(check_level(power, "power")), 1 if increase else -1
+
+    def short(size: float) -> float:
+        under_none, under_effect = errors(sign * size)
+        return size - far * under_none - beyond * under_effect
+
+    room = 1 - base if increase else base
+    if short(room) < 0:
+        return math.inf
+    if short(LEAST) >= 0:
+        return 0.0
+    return float(scipy.optimize.brentq(short, LEAST, room, xtol=LEAST))
+
+
+def _group(n: object, p: object, q: object) -> Group:
+    group = Group(0, check_whole(n, "n", 1), check_share(p, "p"), check_share(q, "q"))
+    if group.p == group.q:
+        raise ParameterError(f"p must differ from q, or answers say nothing, got {group.p:g} twice")
+    return group

@@ -1,0 +1,126 @@
+"""Two proportions behind randomized answers: whether they differ, and by how much.
+
+Two groups, or one question asked twice, may have been asked by different designs. The estimates differ by d; if the
+true difference is delta, the squared error of d is V1 + V2, with the variances at the proportions that explain the
+answers best among all that differ by delta. That is the score test; its interval holds every delta that it does not
+reject (O. S. Miettinen and M. Nurminen, Comparative analysis of two rates, Statistics in Medicine 4, 1985).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from sottovoce.errors import ParameterError
+from sottovoce.inference.checks import check_level, check_number
+from sottovoce.inference.result import TestResult
+from sottovoce.inference.search import HALVINGS, last_kept
+from sottovoce.lazy import numpy as np
+from sottovoce.lazy import scipy
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from sottovoce.inference.proportion import Proportion
+
+    Floats = NDArray[np.float64]
+
+ALTERNATIVES = ("two-sided", "less", "greater")
+TINY = 1e-300
+
+
+class Group(NamedTuple):
+    """So many yes of n answers to a design, or arrays of them."""
+
+    yes: Any
+    n: Any
+    p: float
+    q: float
+
+    def rate(self, share: Any) -> Any:
+        return self.q + (self.p - self.q) * share
+
+    @property
+    def estimate(self) -> Any:
+        return (self.yes / self.n - self.q) / (self.p - self.q)
+
+    def variance(self, share: Any) -> Any:
+        """The squared error of the estimate about a population with this share of yes."""
+        rate = self.rate(share)
+        return rate * (1 - rate) / (self.n * (self.p - self.q) ** 2)
+
+    def score(self, share: Any) -> Any:
+        """The slope of the log-likelihood."""
+        return (self.estimate - share) / np.maximum(self.variance(share), TINY)
+
+
+def difference_test(
+    first: Proportion,
+    second: Proportion,
+    null: float = 0.0,
+    alternative: str = "two-sided",
+    correlation: float = 0.0,
+    level: float = 0.95,
+) -> TestResult:
+    """Whether the second proportion is the first one plus `null`, with an interval for second less first.
+
+    For two groups of different people the estimates are independent. Over time, the same people may answer twice:
+    `correlation` is then that of the two estimates. If all answer both times, it is the correlation of the two
+    answers of one person, which the paired answers tell; if `both` of n1 and n2 do, that times both / sqrt(n1 n2).
+
+    >>> from fractions import Fraction
+    >>> from sottovoce.inference.proportion import Proportion
+    >>> coin = {"p": Fraction(3, 4), "q": Fraction(1, 4), "epsilon": 1.1}
+    >>> print(difference_test(Proportion(410, 1000, **coin), Proportion(460, 1000, **coin)))
+    score test of a difference: statistic 2.255, p-value 0.02412; estimate 0.1, interval 0.01309 .. 0.1865
+    """
+    if alternative not in ALTERNATIVES:
+        raise ParameterError(f"alternative must be one of {', '.join(ALTERNATIVES)}, got {alternative!r:.40}")
+    correlation, null = check_number(correlation, "correlation", -1, 1), check_number(null, "null", -1, 1)
+    if abs(correlation) == 1:
+        raise ParameterError(f"correlation must lie strictly between -1 and 1, got {correlation:g}")
+    groups = _group("first", first), _group("second", second)
+    z = float(distance(*groups, null, correlation))
+    few, many = float(scipy.special.ndtr(z)), float(scipy.special.ndtr(-z))
+    p_value = {"two-sided": 2 * min(few, many), "less": few, "greater": many}[alternative]
+    low, high = difference_interval(*groups, check_level(level), correlation)
+    estimate = float(groups[1].estimate - groups[0].estimate)
+    return TestResult("score test of a difference", z, min(p_value, 1.0), None, estimate, (float(low), float(high)))
+
+
+def distance(first: Group, second: Group, delta: Any, correlation: Any = 0.0) -> Floats:
+    """How many standard errors the estimated difference, second less first, lies above delta."""
+    base = _base(first, second, delta)
+    a, b = first.variance(base), second.variance((base + delta).clip(0, 1))
+    error = np.sqrt(np.maximum(a + b - 2 * correlation * np.sqrt(a * b), TINY))
+    z: Floats = (second.estimate - first.estimate - delta) / error
+    return z
+
+
+def _base(first: Group, second: Group, delta: Any) -> Floats:
+    """The most likely share of the first group, if that of the second is delta more: where the scores cancel."""
+    low = np.maximum(0.0, -delta) + 0 * np.asarray(first.estimate - second.estimate)
+    high = np.minimum(1.0, 1.0 - delta) + 0 * low
+    for _ in range(HALVINGS):
+        middle = (low + high) / 2
+        rising = first.score(middle) + second.score(middle + delta) > 0
+        low, high = np.where(rising, middle, low), np.where(rising, high, middle)
+    base: Floats = (low + high) / 2
+    return base
+
+
+def difference_interval(first: Group, second: Group, level: float, correlation: float = 0.0) -> tuple[Floats, Floats]:
+    """All differences in [-1, 1] that the score test does not reject."""
+    reach = -float(scipy.special.ndtri((1 - level) / 2))
+    best = np.asarray(second.estimate - first.estimate, dtype=np.float64).clip(-1, 1)
+
+    def kept(delta: Floats) -> NDArray[np.bool_]:
+        return np.abs(distance(first, second, delta, correlation)) <= reach
+
+    low, high = (last_kept(kept, best, np.full_like(best, end)) for end in (-1.0, 1.0))
+    return low, high
+
+
+def _group(name: str, data: Any) -> Group:
+    if not all(hasattr(data, part) for part in ("share", "effective", "p", "q")):
+        raise ParameterError(f"the {name} proportion must have a share of yes answers, p and q, got {data!r:.60}")
+    return Group(data.share * data.effective, data.effective, float(data.p), float(data.q))

@@ -1,0 +1,314 @@
+"""What a regression ends in: coefficients with errors, intervals, tests, predictions, a summary and a plot."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from sottovoce.errors import ParameterError
+from sottovoce.inference.answers import total_epsilon, z_value
+from sottovoce.inference.regression import compare, predict, summary
+from sottovoce.inference.regression.data import Data
+from sottovoce.inference.regression.model import Model
+from sottovoce.inference.regression.newton import Fit, solve
+from sottovoce.lazy import load, scipy
+from sottovoce.lazy import numpy as np
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.axes import Axes
+
+    from sottovoce.inference.regression.model import Array
+    from sottovoce.inference.regression.summary import Summary
+    from sottovoce.inference.result import TestResult
+
+METHODS = ("wald", "likelihood")
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class RegressionResult:
+    """Coefficients about the true values, and their errors. The errors are about the population: noise and sampling."""
+
+    kind: ClassVar[str]
+    measure: ClassVar[str]
+    data: Data
+    model: Model
+    fit: Fit
+    estimator: str
+
+    # The fit.
+
+    @property
+    def is_likelihood(self) -> bool:
+        """Whether the model was fitted by a likelihood proper, which can be compared with others."""
+        return self.estimator == "likelihood"
+
+    @property
+    def n(self) -> int:
+        """Rows without gaps: those that were fitted."""
+        return len(self.data.frame)
+
+    @property
+    def epsilon(self) -> float:
+        """What the randomized answers of one person cost together."""
+        return total_epsilon(self.data.laws.values())
+
+    @property
+    def params(self) -> pd.Series[float]:
+        """The coefficients, by term."""
+        return self._series(self.fit.theta[: self.model.terms], "coef")
+
+    @property
+    def stderr(self) -> pd.Series[float]:
+        """Their standard errors, by the observed information, or by the sandwich if there is no likelihood."""
+        with np.errstate(invalid="ignore"):
+            return self._series(np.sqrt(np.diag(self._covariance))[: self.model.terms], "std err")
+
+    @property
+    def covariance(self) -> pd.DataFrame:
+        """The covariance of the coefficients."""
+        at = self.model.terms
+        frame: pd.DataFrame = load("pandas").DataFrame(self._covariance[:at, :at], self.data.terms, self.data.terms)
+        return frame
+
+    @property
+    def nuisance(self) -> pd.Series[float]:
+        """The parameters beside the coefficients: of the errors, and of the shares of the hidden patterns."""
+        names = list(self.model.family.extra)
+        for pattern in self.data.patterns[1:] if self.model.Z.shape[1] else ():
+            where = ", ".join(f"{name}={value}" for name, value in zip(self.data.randomized, pattern, strict=True))
+            names += [f"{where}: {column}" for column in self.data.hidden[0]]
+        series: pd.Series[float] = load("pandas").Series(self.fit.theta[self.model.terms :], names, name="nuisance")
+        return series
+
+    @property
+    def loglik(self) -> float:
+        """The log-likelihood of all reports, given the public covariates. Corrected least squares have none."""
+        return float("nan") if self.estimator == "corrected" else self.fit.point.loglik
+
+    @cached_property
+    def null_loglik(self) -> float:
+        """The same for the model in which nothing but an intercept tells of the outcome."""
+        return float("nan") if self.estimator == "corrected" else self._null.point.loglik
+
+    @cached_property
+    def _null(self) -> Fit:
+        return compare.without(self.model, self.fit, self._slopes) if self._slopes else self.fit
+
+    @property
+    def aic(self) -> float:
+        """Akaike's criterion."""
+        return 2 * (self.model.size - self.loglik)
+
+    @property
+    def bic(self) -> float:
+        """The Bayesian criterion."""
+        return float(np.log(self.n)) * self.model.size - 2 * self.loglik
+
+    @property
+    def _slopes(self) -> list[int]:
+        return [at for at, term in enumerate(self.data.terms) if term != "Intercept"]
+
+    @cached_property
+    def _inverse(self) -> Array | None:
+        return solve(self.fit.point.information, np.eye(self.model.size))
+
+    @cached_property
+    def _covariance(self) -> Array:
+        if self._inverse is None:
+            return np.full((self.model.size, self.model.size), np.nan)
+        if self.is_likelihood:
+            return self._inverse
+        half = (self.model.weights[:, None] * self.fit.point.scores) @ self._inverse
+        return half.T @ half
+
+    @property
+    def converged(self) -> bool:
+        """Whether the likelihood has a maximum where the search ended. If not, `notes` say why."""
+        return self.fit.converged and self._inverse is not None
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What a reader must know before believing the numbers."""
+        found = []
+        if self.fit.diverged:
+            found.append(
+                "no finite estimate: a fitted probability is 0 or 1 (separation, or few answers for so much noise)"
+            )
+        elif not self.fit.settled:
+            found.append(f"the search did not settle in {self.fit.steps} steps")
+        elif self._inverse is None:
+            found.append("the answers do not tell the coefficients apart: the information matrix is singular")
+        if self.fit.edge:
+            found.append("somewhere a hidden value of the randomized predictors has an estimated share of 0")
+        return tuple(found)
+
+    def _series(self, values: Array, name: str) -> pd.Series[float]:
+        series: pd.Series[float] = load("pandas").Series(values, self.data.terms, name=name)
+        return series
+
+    # What follows from it.
+
+    def interval(self, level: float = 0.95, method: str = "wald") -> pd.DataFrame:
+        """The low and high end of an interval for each coefficient.
+
+        By Wald, a number of standard errors to each side; by likelihood, all values that a likelihood-ratio test
+        would not reject, which is better for few answers or much noise, and slower.
+        """
+        z = z_value(level)
+        if method not in METHODS:
+            raise ParameterError(f"method must be one of {', '.join(METHODS)}, got {method!r}")
+        if method == "wald":
+            ends = np.stack([self.params - z * self.stderr, self.params + z * self.stderr], axis=1)
+        else:
+            ends = self._profiles(z)
+        frame: pd.DataFrame = load("pandas").DataFrame(ends, self.data.terms, ["low", "high"])
+        return frame
+
+    def _profiles(self, z: float) -> Array:
+        if not self.is_likelihood:
+            raise ParameterError(f"likelihood intervals need a likelihood, and this is {self.estimator}")
+        if not self.converged:
+            raise ParameterError(f"likelihood intervals need a fit that converged, but {self.notes[0]}")
+        rows = [
+            compare.profile(self.model, self.fit, at, error, z * z / 2) for at, error in enumerate(self.stderr.tolist())
+        ]
+        return np.array(rows)
+
+    def test(self, restricted: RegressionResult | str | Iterable[str]) -> TestResult:
+        """Test the smaller model: another result, or this model without some terms (their coefficients are zero).
+
+        A likelihood-ratio test; where there is no likelihood (weights, errors of any law) a Wald test, of terms only.
+        """
+        if isinstance(restricted, RegressionResult):
+            compare.check_nested(self, restricted)
+            if not (self.is_likelihood and restricted.is_likelihood):
+                raise ParameterError("models without a likelihood must be compared by naming the terms to test")
+            dropped = [term for term in self.data.terms if term not in restricted.data.terms]
+            return compare.likelihood_ratio(self.loglik, restricted.loglik, len(dropped), _null_text(dropped))
+        columns = compare.columns_of(self, restricted)
+        what = _null_text([self.data.terms[at] for at in columns])
+        if not self.is_likelihood:
+            return compare.wald(self.fit.theta[columns], self._covariance[np.ix_(columns, columns)], what)
+        fit = compare.without(self.model, self.fit, columns)
+        return compare.likelihood_ratio(self.loglik, fit.point.loglik, len(columns), what)
+
+    @cached_property
+    def overall(self) -> TestResult | None:
+        """The test of all terms but the intercept together; None if there are none."""
+        return self.test([self.data.terms[at] for at in self._slopes]) if self._slopes else None
+
+    def predict(self, frame: Any = None, level: float | None = None) -> Any:
+        """What the model expects of the truth: a series, or with a level a frame with errors and intervals.
+
+        In a new frame every predictor is taken as true, the randomized ones too: "what if a were 1". Rows with gaps
+        get no number. Without a frame the prediction is for the people of the fit. What they truly are in a
+        randomized predictor is not known, so that it is the average over what their report and covariates make likely.
+        """
+        return predict.of_the_fitted(self, level) if frame is None else predict.of_frame(self, frame, level)
+
+    def _mean(self, eta: Array) -> tuple[Array, Array]:
+        raise NotImplementedError
+
+    def _ends(self, expected: Array, half: Array) -> tuple[Array, Array]:
+        raise NotImplementedError
+
+    def _facts(self) -> dict[str, float]:
+        """What the summary tells beside the coefficients."""
+        raise NotImplementedError
+
+    # How it is shown.
+
+    def summary(self, level: float = 0.95, method: str = "wald") -> Summary:
+        """The table that users of statsmodels expect, as text and as HTML."""
+        return summary.summary(self, level, method)
+
+    def to_dict(self, level: float = 0.95, method: str = "wald") -> dict[str, Any]:
+        """A form for JSON."""
+        return summary.record(self, level, method)
+
+    @property
+    def caption(self) -> str:
+        """One line that says what the numbers rest on: which variables were randomized, by what, and which public."""
+        return summary.caption(self)
+
+    def plot(self, level: float = 0.95, method: str = "wald", intercept: bool = False, ax: Axes | None = None) -> Axes:
+        """A dot and its interval for each coefficient. Needs matplotlib; returns the axes."""
+        return summary.plot(self, level, method, intercept, ax)
+
+    def __str__(self) -> str:
+        return str(self.summary())
+
+    def _repr_html_(self) -> str:
+        return self.summary()._repr_html_()
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {self.data.formula!r}; {self.caption}>"
+
+
+class LogisticResult(RegressionResult):
+    """Coefficients of a true yes: the logarithms of odds ratios."""
+
+    kind: ClassVar[str] = "logistic"
+    measure: ClassVar[str] = "probability"
+
+    def odds_ratios(self, level: float = 0.95, method: str = "wald") -> pd.DataFrame:
+        """By how much the odds of a true yes are multiplied by one more of each term, with intervals."""
+        frame = self.interval(level, method)
+        frame.insert(0, "odds ratio", self.params)
+        ratios: pd.DataFrame = frame.apply(np.exp)
+        return ratios
+
+    @property
+    def pseudo_r2(self) -> float:
+        """McFadden's, of the outcome: what the terms add to its log-likelihood, over what there was to add.
+
+        Randomization makes most of an answer unpredictable, so that it is far below that of an open survey.
+        """
+        eta = self.model.X[0] @ self._null.theta[: self.model.terms]
+        alone = self.model.weights @ self.model.family.curve(eta[None], np.empty(0)).log[0]
+        return float((self.null_loglik - self.loglik) / alone) if alone else float("nan")
+
+    def _facts(self) -> dict[str, float]:
+        return {"pseudo R2": self.pseudo_r2}
+
+    def _mean(self, eta: Array) -> tuple[Array, Array]:
+        share: Array = scipy.special.expit(eta)
+        return share, share * scipy.special.expit(-eta)
+
+    def _ends(self, expected: Array, half: Array) -> tuple[Array, Array]:
+        with np.errstate(divide="ignore", invalid="ignore"):
+            logit, wide = scipy.special.logit(expected), half / (expected * (1 - expected))
+        return scipy.special.expit(logit - wide), scipy.special.expit(logit + wide)
+
+
+class LinearResult(RegressionResult):
+    """Coefficients of a public number on predictors of which some were randomized, by maximum likelihood."""
+
+    kind: ClassVar[str] = "linear"
+    measure: ClassVar[str] = "mean"
+
+    @property
+    def sigma(self) -> float:
+        """The standard deviation of the errors."""
+        return float(np.exp(self.fit.theta[self.model.terms]))
+
+    @property
+    def r2(self) -> float:
+        """The share of the variance that the true predictors explain."""
+        return float(1 - np.exp(2 * (self.fit.theta - self._null.theta)[self.model.terms]))
+
+    def _facts(self) -> dict[str, float]:
+        return {"sigma": self.sigma, "R2": self.r2}
+
+    def _mean(self, eta: Array) -> tuple[Array, Array]:
+        return eta, np.ones_like(eta)
+
+    def _ends(self, expected: Array, half: Array) -> tuple[Array, Array]:
+        return expected - half, expected + half
+
+
+def _null_text(terms: list[str]) -> str:
+    return f"null hypothesis: {' = '.join(terms)} = 0"

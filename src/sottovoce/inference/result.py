@@ -1,0 +1,49 @@
+"""What a test of a hypothesis ends in."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from sottovoce.errors import ParameterError
+
+
+@dataclass(frozen=True)
+class TestResult:
+    """The statistic of a test and its p-value; where there is one, the estimate that was tested and its interval.
+
+    >>> t = TestResult("likelihood-ratio test", 5.2, 0.0226, 1, estimate=0.3)
+    >>> print(t)
+    likelihood-ratio test: statistic 5.2, df 1, p-value 0.0226; estimate 0.3
+    >>> t.rejects(), t.rejects(alpha=0.01)
+    (True, False)
+    """
+
+    __test__ = False  # Not a class of tests, whatever a test runner makes of its name.
+
+    name: str
+    statistic: float
+    p_value: float
+    df: float | None = None
+    estimate: float | None = None
+    interval: tuple[float, float] | None = None
+    note: str = ""
+
+    def rejects(self, alpha: float = 0.05) -> bool:
+        """Whether the test rejects its null hypothesis, if it may do so wrongly with probability alpha."""
+        if not 0 < alpha < 1:
+            raise ParameterError(f"alpha must lie strictly between 0 and 1, got {alpha}")
+        return self.p_value <= alpha
+
+    def to_dict(self) -> dict[str, Any]:
+        """A form for JSON; an infinite statistic is null."""
+        return {**asdict(self), "statistic": self.statistic if math.isfinite(self.statistic) else None}
+
+    def __str__(self) -> str:
+        parts = [f"{self.name}: statistic {self.statistic:.4g}"]
+        parts += [f"df {self.df:g}"] if self.df is not None else []
+        text = ", ".join([*parts, f"p-value {self.p_value:.4g}"])
+        text += f"; estimate {self.estimate:.4g}" if self.estimate is not None else ""
+        text += f", interval {self.interval[0]:.4g} .. {self.interval[1]:.4g}" if self.interval is not None else ""
+        return f"{text}; {self.note}" if self.note else text
