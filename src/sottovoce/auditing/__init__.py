@@ -1,0 +1,156 @@
+"""Audits: what a randomizer really spends, found out by an attacker.
+
+Differential privacy bounds every attacker who must guess from a report which of two answers it came from: with a
+share a of false alarms and a share b of misses, `a + e^epsilon b >= 1` and `e^epsilon a + b >= 1`. So an attacker who
+does better proves that more is spent than was claimed. `audit` plays the attacker against any black box and certifies
+what it finds, or follows every draw of a mechanism that is small enough and finds its epsilon exactly.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from numbers import Real
+from typing import Any, Literal, overload
+
+from sottovoce.auditing.bench import Progress
+from sottovoce.auditing.exact import ExactAudit, enumerate_draws
+from sottovoce.auditing.finding import Finding
+from sottovoce.auditing.sampled import Audit, Event, sample
+from sottovoce.auditing.sources import Command, Endpoint
+from sottovoce.errors import ParameterError
+from sottovoce.mechanisms import Mechanism
+from sottovoce.privacy import check_probability, compose, to_float
+
+__all__ = ["Audit", "Command", "Endpoint", "Event", "ExactAudit", "Finding", "audit"]
+
+LEAST = 50
+"""Samples below which there is nothing to learn from."""
+
+
+class _Ungiven:
+    """No answer, where None would be one: it stands for a missing answer."""
+
+    def __repr__(self) -> str:
+        return "not given"
+
+
+UNGIVEN = _Ungiven()
+
+
+@overload
+def audit(randomizer: Mechanism, *, delta: float = 0, claimed: float | None = None) -> ExactAudit: ...
+@overload
+def audit(
+    randomizer: Mechanism,
+    x0: Any = ...,
+    x1: Any = ...,
+    *,
+    exact: Literal[True],
+    delta: float = 0,
+    claimed: float | None = None,
+) -> ExactAudit: ...
+@overload
+def audit(
+    randomizer: Any,
+    x0: Any,
+    x1: Any,
+    samples: int = 100_000,
+    confidence: float = 0.99,
+    seed: int | None = None,
+    delta: float = 0,
+    *,
+    claimed: float | None = None,
+    repeats: int = 1,
+    fresh: bool = False,
+    score: Callable[[Any], Any] | None = None,
+    exact: Literal[False] = False,
+    progress: Progress | None = None,
+) -> Audit: ...
+def audit(
+    randomizer: Any,
+    x0: Any = UNGIVEN,
+    x1: Any = UNGIVEN,
+    samples: int = 100_000,
+    confidence: float = 0.99,
+    seed: int | None = None,
+    delta: float = 0,
+    *,
+    claimed: float | None = None,
+    repeats: int = 1,
+    fresh: bool = False,
+    score: Callable[[Any], Any] | None = None,
+    exact: bool = False,
+    progress: Progress | None = None,
+) -> Finding:
+    """What a randomizer spends at least on telling x0 from x1; without the two, what a mechanism spends exactly.
+
+    The randomizer is a mechanism, a function from an answer to a report, an object with a `randomize` method, a
+    `Command` or an `Endpoint`. `samples` observations are made of each answer; an observation is `repeats` reports of a
+    person who is asked again and again. If a randomizer remembers what it said, give a function that makes one, and
+    `fresh`: it is called for each person. `claimed` is the epsilon to compare with, a mechanism's own by default. A
+    `score` is for those who know of a better attack: a number that is higher if an observation speaks for x1.
+
+    >>> import sottovoce as sv
+    >>> print(audit(sv.RandomizedResponse(epsilon=1.0), False, True, seed=1))
+    epsilon >= 0.9854 with 99% confidence, by 100,000 samples of False and as many of True
+    event: the report is 0: 44,059 times for False, 16,138 times for True, of 60,000 each
+    consistent with epsilon = 1
+    >>> print(audit(sv.KRR(["a", "b", "c"], epsilon=1.0)))
+    epsilon = 0.9999999999999997, by every draw of randomize
+    worst: report 0 is 2.71828 times as likely for a as for b
+    consistent with epsilon = 1
+    """
+    values = _check_answers(x0, x1)
+    _check(samples, confidence, repeats, delta)
+    if claimed is not None:
+        claimed = _check_claim(claimed)
+    elif isinstance(randomizer, Mechanism):
+        claimed = compose([randomizer.epsilon] * repeats)
+    if exact or values is None:
+        if not isinstance(randomizer, Mechanism):
+            raise ParameterError(f"two answers, x0 and x1, are needed to sample {randomizer!r:.60}")
+        if repeats != 1 or fresh or score is not None:
+            raise ParameterError("an exact audit is of one report: repeats, fresh and score are for samples")
+        return enumerate_draws(randomizer, values, delta, claimed)
+    return sample(
+        randomizer,
+        values,
+        samples=samples,
+        confidence=confidence,
+        delta=float(delta),
+        claimed=claimed,
+        repeats=repeats,
+        fresh=fresh,
+        score=score,
+        seed=seed,
+        progress=progress,
+    )
+
+
+def _check_answers(x0: Any, x1: Any) -> tuple[Any, Any] | None:
+    if (x0 is UNGIVEN) != (x1 is UNGIVEN):
+        raise ParameterError("give both answers, x0 and x1, or neither")
+    if x0 is UNGIVEN:
+        return None
+    if type(x0) is type(x1) and repr(x0) == repr(x1):
+        raise ParameterError(f"x0 and x1 must differ, got {x0!r:.60} twice")
+    return x0, x1
+
+
+def _check(samples: object, confidence: object, repeats: object, delta: object) -> None:
+    if type(samples) is not int or samples < LEAST:
+        raise ParameterError(f"samples must be a whole number, {LEAST} or more, got {samples!r:.40}")
+    check_probability("confidence", confidence)
+    if type(repeats) is not int or repeats < 1:
+        raise ParameterError(f"repeats must be a whole number, 1 or more, got {repeats!r:.40}")
+    if delta != 0 or isinstance(delta, bool):
+        check_probability("delta", delta)
+
+
+def _check_claim(claimed: object) -> float:
+    """A claim of zero is that reports tell nothing."""
+    number = to_float(claimed) if isinstance(claimed, Real) and not isinstance(claimed, bool) else math.nan
+    if not 0 <= number < math.inf:
+        raise ParameterError(f"claimed must be a number, zero or more, got {claimed!r:.40}")
+    return number

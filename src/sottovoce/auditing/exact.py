@@ -1,0 +1,226 @@
+"""The audit of a mechanism whose every draw can be followed: its epsilon, exactly.
+
+`randomize` is run on every sequence of outcomes that its draws can have, each with its exact probability. What is
+proved so is what the code does, not what it says of itself, given that the random bits are fair.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from fractions import Fraction
+from itertools import permutations
+from typing import TYPE_CHECKING, Any
+
+from sottovoce.auditing.finding import Finding, as_json
+from sottovoce.errors import ParameterError
+from sottovoce.mechanisms import Mechanism
+from sottovoce.privacy import GRID, Probability, log_above
+from sottovoce.randomness import Source, threshold
+from sottovoce.render import label_text
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+DRAWS = 2**19
+"""Draws that are followed, on all ways and for all answers together."""
+
+PAIRS = 2**18
+"""Pairs of answers times reports that are compared, where a delta is allowed."""
+
+Law = Mapping[Any, Fraction]
+
+
+class TooManyDrawsError(Exception):
+    """There are more sequences of draws than can be followed."""
+
+
+class TooLargeError(ParameterError):
+    """A mechanism cannot be enumerated, only sampled."""
+
+
+class Branching(Source):
+    """Goes every way that draws can go: follows a script of outcomes, and takes the first outcome beyond it."""
+
+    def __init__(self, draws: int = DRAWS) -> None:
+        self._left, self._script = draws, list[int]()
+        self._restart()
+
+    def _restart(self) -> None:
+        self._taken, self._over, self._under = list[tuple[int, int]](), 1, 1
+
+    def ways(self, m: Mechanism, answer: object) -> Iterator[tuple[Any, Fraction]]:
+        """The report of every way, with its probability."""
+        self._script, more = [], True
+        while more:
+            self._restart()
+            report = m._perturb(m._encode(answer, self), self)
+            yield report, Fraction(self._over, self._under)
+            more = self._turn()
+
+    def _turn(self) -> bool:
+        """Take the next outcome of the last draw that has one; False if all ways were gone."""
+        path = self._taken
+        while path and path[-1][0] + 1 == path[-1][1]:
+            path.pop()
+        self._script = [outcome for outcome, _ in path]
+        if path:
+            self._script[-1] += 1
+        return bool(path)
+
+    def draw(self) -> int:
+        raise TooManyDrawsError  # 53 bits at once; mechanisms draw by the two methods below.
+
+    def bernoulli(self, p: Probability) -> bool:
+        truth = not self._outcome(2)
+        self._over *= threshold(p) if truth else GRID - threshold(p)
+        self._under *= GRID
+        return truth
+
+    def below(self, k: int) -> int:
+        self._under *= k
+        return self._outcome(k)
+
+    def _outcome(self, outcomes: int) -> int:
+        self._left -= 1
+        if self._left < 0:
+            raise TooManyDrawsError
+        at = len(self._taken)
+        outcome = self._script[at] if at < len(self._script) else 0
+        self._taken.append((outcome, outcomes))
+        return outcome
+
+
+def laws(m: Mechanism, answers: tuple[object, ...] | None) -> tuple[dict[Any, Law], str]:
+    """The law of the reports of each answer, all by default, and what it rests on.
+
+    By every draw if they are few; otherwise as the mechanism declares it, if that can be listed.
+    """
+    too_large = TooLargeError(f"{m!r} is too large to enumerate: give two answers, x0 and x1, to sample its reports")
+    if answers is None and m.domain.size > DRAWS:
+        raise too_large
+    asked = tuple(m.domain.labels) if answers is None else answers
+    try:
+        return _followed(m, asked), "every draw of randomize"
+    except TooManyDrawsError:
+        pass
+    try:
+        channel: dict[Any, Law] = {**m.channel()}
+        return {label: channel[label] for label in asked}, "the law it declares"
+    except (ParameterError, KeyError):
+        raise too_large from None
+
+
+def _followed(m: Mechanism, answers: tuple[Any, ...]) -> dict[Any, Law]:
+    source, found = Branching(), dict[Any, Law]()
+    for answer in answers:
+        law: dict[Any, Fraction] = defaultdict(Fraction)
+        for report, chance in source.ways(m, answer):
+            law[report] += chance
+        found[answer] = dict(law)
+    return found
+
+
+@dataclass(frozen=True)
+class ExactAudit(Finding):
+    """What a mechanism spends at most on any two answers, exactly. x0 and x1 are the worst two.
+
+    `ratio` is e^epsilon, None if it is infinite; `event` has the reports that tell most: one, unless there is a delta.
+    """
+
+    ratio: Fraction | None
+    event: tuple[Any, ...]
+    basis: str
+    laws: tuple[Law, Law] = field(repr=False)
+
+    _spends = "spends"
+
+    @property
+    def epsilon(self) -> float:
+        """The same as `epsilon_lower`: the exact epsilon, rounded up to a float."""
+        return self.epsilon_lower
+
+    def to_dict(self) -> dict[str, Any]:
+        reports = [report.hex() if isinstance(report, bytes) else as_json(report) for report in self.event[:8]]
+        return {"kind": "exact", **self._common(), "basis": self.basis, "event": reports}
+
+    def plot(self, ax: Axes | None = None) -> Axes:
+        from sottovoce.auditing.chart import region
+
+        alarm, miss, points = Fraction(0), Fraction(1), [(0.0, 1.0)]
+        for report in _by_ratio(*self.laws):
+            alarm += self.laws[0].get(report, 0)
+            miss -= self.laws[1].get(report, 0)
+            points.append((float(alarm), float(miss)))
+        return region(self, points, None, 0.0, ax)
+
+    def __str__(self) -> str:
+        first, second = label_text(self.x1), label_text(self.x0)
+        if self.ratio is None:
+            what = f"{self._event} can come from {first} and never from {second}"
+        else:
+            what = f"{self._event} is {float(self.ratio):.6g} times as likely for {first} as for {second}"
+        size = "infinite" if self.ratio is None else f"{self.epsilon_lower!r}"
+        return f"epsilon = {size}, by {self.basis}\nworst: {what}\n{self.verdict}"
+
+    @property
+    def _event(self) -> str:
+        shown = ", ".join(f"{report!r:.40}" for report in self.event[:4])
+        more = f" and {len(self.event) - 4} more" if len(self.event) > 4 else ""
+        return f"report {shown}" if len(self.event) == 1 else f"one of the reports {shown}{more}"
+
+
+def enumerate_draws(
+    m: Mechanism, answers: tuple[object, ...] | None, delta: float, claimed: float | None
+) -> ExactAudit:
+    """The worst two of the answers, of all by default, and what they cost."""
+    found, basis = laws(m, answers)
+    x0, x1, ratio, event = _worst_report(found) if not delta else _worst_event(found, Fraction(delta))
+    epsilon = math.inf if ratio is None else log_above(max(ratio, Fraction(1)))
+    return ExactAudit(x0, x1, epsilon, claimed, delta, ratio, event, basis, (found[x0], found[x1]))
+
+
+Worst = tuple[Any, Any, Fraction | None, tuple[Any, ...]]
+
+
+def _worst_report(found: dict[Any, Law]) -> Worst:
+    """With no delta, the worst event is a single report: compare its largest probability with its smallest."""
+    worst: Worst = None, None, Fraction(0), ()
+    zero = Fraction(0)
+    for report in dict.fromkeys(report for law in found.values() for report in law):
+        x1 = max(found, key=lambda x: found[x].get(report, zero))
+        x0 = min(found, key=lambda x: found[x].get(report, zero))
+        least = found[x0].get(report, zero)
+        ratio = found[x1][report] / least if least else None
+        if _more(ratio, worst[2]):
+            worst = x0, x1, ratio, (report,)
+    return worst
+
+
+def _worst_event(found: dict[Any, Law], delta: Fraction) -> Worst:
+    """With a delta, the worst event of two answers is the reports beyond some ratio."""
+    if len(found) ** 2 * max(map(len, found.values())) > PAIRS:
+        raise ParameterError("there are too many pairs of answers to compare with a delta: give two, x0 and x1")
+    worst: Worst = None, None, Fraction(-1), ()
+    for x0, x1 in permutations(found, 2):
+        unlikely = likely = Fraction(0)
+        order = _by_ratio(found[x0], found[x1])
+        for at, report in enumerate(order, 1):
+            unlikely += found[x0].get(report, 0)
+            likely += found[x1].get(report, 0)
+            ratio = (likely - delta) / unlikely if unlikely else None if likely > delta else Fraction(0)
+            if _more(ratio, worst[2]):
+                worst = x0, x1, ratio, tuple(order[:at])
+    return worst
+
+
+def _by_ratio(first: Law, second: Law) -> list[Any]:
+    """Reports, the ones that speak most for the second answer first."""
+    reports = dict.fromkeys([*first, *second])
+    return sorted(reports, key=lambda r: (not first.get(r), second.get(r, 0) / (first.get(r) or 1)), reverse=True)
+
+
+def _more(ratio: Fraction | None, than: Fraction | None) -> bool:
+    return than is not None and (ratio is None or ratio > than)

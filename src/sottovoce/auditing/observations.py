@@ -1,0 +1,166 @@
+"""Reports of any sort as something to count: keys that tell them apart, and a row of numbers for each.
+
+An observation is what an attacker gets to see of one person: a report, or several in a tuple.
+"""
+
+from __future__ import annotations
+
+import math
+from array import array
+from collections.abc import Hashable, Iterable, Mapping, Sequence, Set
+from functools import cached_property
+from itertools import islice
+from numbers import Number
+from typing import TYPE_CHECKING, Any
+
+from sottovoce.errors import ReportError
+from sottovoce.lazy import numpy as np
+from sottovoce.privacy import to_float
+from sottovoce.reports import Bits
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from sottovoce.reports import Reports
+
+LONGEST = 2**20
+DEEPEST = 32
+CELLS = 2**14
+"""Numbers that are looked at in one observation; what a longer one has beyond them counts for its identity alone."""
+
+WORD = 64
+SHORT = 256
+_NUMBERS = {int, float, bool}
+_FLAT = {*_NUMBERS, str, bytes, type(None)}
+
+
+class Observations:
+    """What some people showed.
+
+    `raw` is as it came, `keys` can be compared, `brief` can be compared and kept, `cells` is a table of numbers.
+    """
+
+    def __init__(self, raw: Sequence[Any]) -> None:
+        self._raw = raw
+
+    @property
+    def raw(self) -> Sequence[Any]:
+        return self._raw
+
+    @cached_property
+    def keys(self) -> list[Hashable]:
+        return [plain(observation) for observation in self.raw]
+
+    @cached_property
+    def brief(self) -> list[Hashable]:
+        return list(map(brief, self.keys))
+
+    @cached_property
+    def cells(self) -> NDArray[Any]:
+        rows = [_atoms(key)[:CELLS] for key in self.keys]
+        table = np.full((len(rows), max(map(len, rows))), -np.inf)
+        for at, row in enumerate(rows):
+            table[at, : len(row)] = row
+        return table
+
+
+class Bulk(Observations):
+    """The same for a column of a mechanism's reports, `repeats` of them from each person."""
+
+    def __init__(self, reports: Reports, repeats: int) -> None:
+        self._reports, self._repeats = reports, repeats
+
+    @cached_property
+    def keys(self) -> list[Hashable]:
+        flat = iter(self._reports)
+        return list(flat) if self._repeats == 1 else list(zip(*[flat] * self._repeats, strict=True))
+
+    @property
+    def raw(self) -> Sequence[Any]:
+        return self.keys
+
+    @cached_property
+    def cells(self) -> NDArray[Any]:
+        data, shape = self._reports.data, self._reports.mechanism.shape
+        if isinstance(shape, Bits):
+            data = np.unpackbits(data, axis=1, bitorder="little")[:, : shape.length]
+        return data.reshape(len(data) // self._repeats, -1)[:, :CELLS]
+
+
+class Digest(int):
+    """Stands for a report that is too long to keep by the thousand."""
+
+
+def brief(key: Hashable) -> Hashable:
+    """The key of a short report, the digest of a long one."""
+    if isinstance(key, tuple):
+        size = sum(len(part) if isinstance(part, tuple | str | bytes) else 1 for part in key)
+    else:
+        size = len(key) if isinstance(key, str | bytes) else 1
+    return Digest(hash(key)) if size > SHORT else key
+
+
+def plain(report: Any, depth: int = 0) -> Hashable:
+    """A report as numbers, text and bytes, in tuples where there are several: alike for equal reports.
+
+    >>> import numpy as np
+    >>> plain([1, np.array([0, 1]), {"b": 2, "a": b"x"}])
+    (1, (0, 1), (('a', b'x'), ('b', 2)))
+    """
+    if report is None or isinstance(report, str | bytes | int | float):
+        return report
+    if isinstance(report, bytearray | memoryview):
+        return bytes(report)
+    if hasattr(report, "tolist"):
+        return plain(report.tolist(), depth)
+    if depth > DEEPEST:
+        raise ReportError(f"a report must be nested at most {DEEPEST} deep")
+    if isinstance(report, Mapping):
+        report = sorted(report.items(), key=repr)
+    if isinstance(report, Iterable):
+        parts = tuple(islice(report, LONGEST + 1))
+        if len(parts) > LONGEST:
+            raise ReportError(f"a report must have at most {LONGEST:,} parts")
+        if not _FLAT.issuperset(map(type, parts)):
+            parts = tuple(plain(part, depth + 1) for part in parts)
+        return tuple(sorted(parts, key=repr)) if isinstance(report, Set) else parts
+    if isinstance(report, Number):
+        return report
+    raise ReportError(f"a report must be a number, text, bytes or a list of these, got {report!r:.40}")
+
+
+def _atoms(key: Hashable) -> array[float]:
+    """The numbers that a report consists of: the bits of bytes, the letters of text, the length of what has one.
+
+    A whole number that stands alone may be a vector of bits, so that its bits are added.
+    """
+    found = array("d")
+    _collect(key, found)
+    if isinstance(key, int) and key > 1:
+        found.extend(key >> at & 1 for at in range(WORD))
+    return found
+
+
+def _collect(key: Any, found: array[float]) -> None:
+    if isinstance(key, tuple):
+        found.append(len(key))
+        if _NUMBERS.issuperset(map(type, key)):
+            found.extend(_floats(key))
+        else:
+            for part in key:
+                _collect(part, found)
+    elif isinstance(key, bytes):
+        found.append(len(key))
+        found.extend(np.unpackbits(np.frombuffer(key, dtype=np.uint8), bitorder="little").tolist())
+    elif isinstance(key, str):
+        found.append(len(key))
+        found.extend(map(ord, key))
+    else:
+        found.append(-math.inf if key is None or isinstance(key, complex) else to_float(key))
+
+
+def _floats(numbers: tuple[Any, ...]) -> array[float]:
+    try:
+        return array("d", numbers)
+    except OverflowError:
+        return array("d", map(to_float, numbers))

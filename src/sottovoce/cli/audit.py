@@ -1,0 +1,208 @@
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from sottovoce.cli.options import FILE, json_option, seed_option
+from sottovoce.cli.show import print_json, write_figure
+from sottovoce.errors import DomainError, ParameterError
+from sottovoce.mechanisms import FREQUENCIES, Mechanism
+
+if TYPE_CHECKING:
+    from sottovoce.auditing import Finding
+    from sottovoce.auditing.bench import Progress
+
+PLOTS = (".svg", ".png", ".pdf")
+MANY, FEW = 100_000, 2_000
+"""Samples of each answer: by default, and where every report takes a process or a request of its own."""
+
+SAMPLING = ("samples", "confidence", "repeats", "fresh", "seed")
+"""What an exact audit has no use for."""
+
+
+@click.command()
+@click.option("--mechanism", "-m", metavar="NAME|FILE",
+              help=f"One of {', '.join(FREQUENCIES)}, or a file of JSON that describes a mechanism.")  # fmt: skip
+@click.option("--domain", "-d", help="For a name: a,b,c, a file with one on each line, or N for 0..N-1.")
+@click.option("--epsilon", "-e", type=float, help="For a name: what a report may cost.")
+@click.option("--command", "-c", metavar="LINE",
+              help="A program: a line in for each answer, a line out for each report; "
+              "or with {} where one answer goes.")  # fmt: skip
+@click.option("--url", metavar="URL", help="A service: {} stands for the answer, or it is sent by POST.")
+@click.option("--python", metavar="MODULE:NAME", help="A function from an answer to a report, or a mechanism.")
+@click.option("--values", nargs=2, metavar="X0 X1", help="The two answers to tell apart.")
+@click.option("--claimed", type=float, help="The epsilon to compare with. [default: the mechanism's own]")
+@click.option("--delta", type=float, default=0.0, help="The delta of the claim. [default: 0]")
+@click.option("--samples", type=int,
+              help="Observations of each answer. [default: 100,000; 2,000 if each takes a request or a "
+              "process]")  # fmt: skip
+@click.option("--confidence", type=float, help="Of the bound that is found. [default: 0.99]")
+@click.option("--repeats", type=int, help="Reports of one person in an observation. [default: 1]")
+@click.option("--fresh", is_flag=True, help="A new process, or a call of the function for a new client, per person.")
+@click.option("--exact", is_flag=True, help="Follow every draw for the two --values; without them, for all.")
+@click.option("--timeout", type=float, help="Seconds to wait for a program (60) or a service (10).")
+@click.option("--plot", type=FILE, help="Draw what an attacker achieves: .svg, .png or .pdf.")
+@seed_option
+@json_option
+def audit(plot: Path | None, as_json: bool, **asked: Any) -> int:
+    """Find out what a randomizer spends at least, and compare it with what it claims.
+
+    Name one of --mechanism, --command, --url and --python. A small mechanism is audited exactly, anything else by
+    counting reports of the two --values.
+
+    The exit code is 0 if nothing speaks against the claim, 1 if more is spent than claimed, 2 if something is wrong.
+    """
+    if plot and plot.suffix not in PLOTS:
+        raise ParameterError(f"{plot}: a plot must end in {', '.join(PLOTS)}")
+    found = _audit(asked)
+    if plot:
+        write_figure(plot, found.plot().get_figure())
+    if as_json:
+        print_json(found.to_dict())
+    else:
+        click.echo(str(found))
+    return int(found.exceeds)
+
+
+def _audit(asked: dict[str, Any]) -> Finding:
+    """The audit that was asked for: exact where a mechanism is small and nothing is named that samples alone have."""
+    from sottovoce.auditing.exact import TooLargeError
+
+    randomizer, slow = _randomizer(asked)
+    values = _values(randomizer, asked) if asked["values"] else ()
+    sampling = {name: asked[name] for name in SAMPLING if asked[name] is not None and asked[name] is not False}
+    if asked["exact"]:
+        if sampling:
+            raise ParameterError(f"--{next(iter(sampling))} does not go with --exact, which takes no samples")
+        return _exact(randomizer, values, asked)
+    if isinstance(randomizer, Mechanism) and not values:
+        if not sampling:
+            with suppress(TooLargeError):
+                return _exact(randomizer, (), asked)
+        values = _ends(randomizer)
+    return _sampled(randomizer, values, {"samples": FEW if slow else MANY} | sampling, asked)
+
+
+def _exact(randomizer: Any, values: tuple[Any, ...], asked: dict[str, Any]) -> Finding:
+    from sottovoce.auditing import audit
+
+    if not isinstance(randomizer, Mechanism):
+        raise ParameterError("--exact is for mechanisms: a black box can only be sampled")
+    return audit(randomizer, *values, exact=True, delta=asked["delta"], claimed=asked["claimed"])
+
+
+def _sampled(randomizer: Any, values: tuple[Any, ...], options: dict[str, Any], asked: dict[str, Any]) -> Finding:
+    from sottovoce.auditing import audit
+
+    if not values:
+        raise ParameterError("two answers to tell apart are needed: --values X0 X1")
+    options |= {"delta": asked["delta"], "claimed": asked["claimed"]}
+    with _watched() as progress:
+        return audit(randomizer, values[0], values[1], progress=progress, **options)
+
+
+def _randomizer(asked: dict[str, Any]) -> tuple[Any, bool]:
+    """What is audited, and whether each of its reports takes long."""
+    from sottovoce.auditing import Command, Endpoint
+
+    named = [name for name in ("mechanism", "command", "url", "python") if asked[name]]
+    if len(named) != 1:
+        raise ParameterError("name what to audit by one of --mechanism, --command, --url and --python")
+    for name in ("domain", "epsilon"):
+        if asked[name] is not None and named != ["mechanism"]:
+            raise ParameterError(f"--{name} goes with the name of a --mechanism; what is claimed is --claimed")
+    limit = {} if asked["timeout"] is None else {"timeout": asked["timeout"]}
+    if asked["command"]:
+        command = Command(asked["command"], **limit)
+        return command, command.one_by_one or asked["fresh"]
+    if asked["url"]:
+        return Endpoint(asked["url"], **limit), True
+    if limit:
+        raise ParameterError("--timeout goes with a --command or a --url")
+    return (_mechanism(asked) if asked["mechanism"] else _imported(asked["python"])), False
+
+
+def _mechanism(asked: dict[str, Any]) -> Mechanism:
+    from sottovoce.files import reading
+    from sottovoce.mechanisms import build, mechanism
+    from sottovoce.questions import read_domain
+
+    name, path = asked["mechanism"], Path(asked["mechanism"])
+    if path.suffix != ".json" and not path.is_file():
+        if asked["domain"] is None or asked["epsilon"] is None:
+            raise ParameterError(f"{name} needs a --domain and an --epsilon; a file of JSON has its own")
+        return build(name, read_domain(asked["domain"], "refuse"), asked["epsilon"])
+    if asked["domain"] is not None or asked["epsilon"] is not None:
+        raise ParameterError(f"{path}: has its own domain and epsilon; what is claimed is --claimed")
+    with reading(path):
+        return mechanism(json.loads(path.read_text("utf-8")))
+
+
+def _imported(name: str) -> Any:
+    """What a module of the working directory, or an installed one, calls by this name."""
+    from importlib import import_module
+
+    module, _, attribute = name.partition(":")
+    if not module or not attribute:
+        raise ParameterError(f"a function must be named MODULE:NAME, got {name!r:.60}")
+    sys.path.insert(0, str(Path.cwd()))
+    try:
+        found: Any = import_module(module)
+        for part in attribute.split("."):
+            found = getattr(found, part)
+    except Exception as error:
+        raise ParameterError(f"{name}: {type(error).__name__}: {error}") from None
+    finally:
+        sys.path.pop(0)
+    return found
+
+
+def _values(randomizer: Any, asked: dict[str, Any]) -> tuple[Any, ...]:
+    """The two answers: text for programs and services; for a mechanism or a function JSON, where it is JSON."""
+    first, second = asked["values"]
+    if asked["command"] or asked["url"]:
+        return first, second
+    return _value(randomizer, first), _value(randomizer, second)
+
+
+def _value(randomizer: Any, text: str) -> Any:
+    try:
+        value = json.loads(text)
+    except ValueError:
+        return text
+    if isinstance(randomizer, Mechanism):
+        try:
+            randomizer.randomize(value)
+        except DomainError:  # The label "1" is text where labels are.
+            return text
+    return value
+
+
+def _ends(m: Mechanism) -> tuple[Any, ...]:
+    """The first and the last answer of a domain: they differ in every respect."""
+    domain = m.domain
+    if hasattr(domain, "decode"):
+        return domain.decode(0), domain.decode(domain.size - 1)
+    if hasattr(domain, "domains"):
+        return tuple(d.labels[0] for _, d in domain.domains), tuple(d.labels[-1] for _, d in domain.domains)
+    return domain.labels[0], domain.labels[-1]
+
+
+@contextmanager
+def _watched() -> Iterator[Progress | None]:
+    """A bar on standard error, where a person may be watching."""
+    if not sys.stderr.isatty():
+        yield None
+        return
+    from rich.console import Console
+    from rich.progress import Progress
+
+    with Progress(console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task("sampling", total=1.0)
+        yield lambda done, total: bar.update(task, completed=done / total)
