@@ -11,12 +11,14 @@ import pytest
 
 import sottovoce as sv
 from sottovoce.mechanisms import REGISTRY
+from sottovoce.mechanisms.longitudinal import Longitudinal
 from sottovoce.mechanisms.pure import Pure
 from sottovoce.randomness import Replay
 from sottovoce.reports import Bits, Report
 
 FOLDER = Path(__file__).parents[1] / "vectors"
-FILES = {path.stem: json.loads(path.read_text(encoding="utf-8")) for path in sorted(FOLDER.glob("*.json"))}
+PATHS = sorted(path for path in FOLDER.glob("*.json") if path.stem in REGISTRY)
+FILES = {path.stem: json.loads(path.read_text(encoding="utf-8")) for path in PATHS}
 VECTORS = [pytest.param(v, id=f"{name}-{at}") for name, file in FILES.items() for at, v in enumerate(file["vectors"])]
 
 
@@ -37,6 +39,21 @@ def test_draws_give_the_report(vector: dict[str, Any]) -> None:
         assert m._perturb(m._encode(case["value"], source), source) == from_json(m, case["report"])
         with pytest.raises(StopIteration):
             source.draw()
+
+
+@pytest.mark.parametrize("vector", VECTORS)
+def test_draws_give_the_reports_of_a_history(vector: dict[str, Any]) -> None:
+    m = sv.mechanism(vector["mechanism"])
+    assert isinstance(m, Longitudinal) == ("histories" in vector)
+    for history in vector.get("histories", []):
+        assert isinstance(m, Longitudinal)
+        source = Replay(history["draws"])
+        memory = m.begin(source)
+        for expected in history["steps"]:
+            step = m.step(expected["value"], memory, source)
+            memory = json.loads(json.dumps(step.memory))
+            assert (step.report, step.epsilon) == (from_json(m, expected["report"]), expected["epsilon"])
+        assert memory == history["memory"]
 
 
 @pytest.mark.parametrize("vector", VECTORS)

@@ -21,5 +21,13 @@ class FileError(SottovoceError):
     """A file is missing, empty, damaged or of another kind than expected."""
 
 
+class Refusal(SottovoceError):  # noqa: N818
+    """A device will not answer: the survey is not what was pinned, has expired, or costs more than is left."""
+
+
+class StoreError(SottovoceError):
+    """What a device remembers cannot be read or written."""
+
+
 class MissingDependencyError(SottovoceError, ImportError):
     """An optional library is not installed; the message says which extra brings it."""

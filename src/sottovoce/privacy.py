@@ -111,12 +111,25 @@ def log_above(ratio: Fraction) -> float:
     return nearest if Decimal(nearest) >= bound else math.nextafter(nearest, math.inf)
 
 
+def float_below(number: Fraction) -> float:
+    """The largest float that is at most a number: a share that does not exceed what is shared.
+
+    >>> 3 * Fraction(float_below(Fraction(1, 3))) <= 1
+    True
+    """
+    nearest = float(number)
+    return nearest if Fraction(nearest) <= number else math.nextafter(nearest, -math.inf)
+
+
+def float_above(number: Fraction) -> float:
+    """The smallest float that is at least a number: a cost that is not understated."""
+    return 0.0 - float_below(-number)  # Zero has no sign.
+
+
 def compose(epsilons: Iterable[float]) -> float:
     """What several reports of one person cost together: the exact sum, rounded up to a float.
 
     >>> compose([0.1, 0.2])
     0.30000000000000004
     """
-    total = sum(map(Fraction, epsilons), Fraction(0))
-    nearest = float(total)
-    return nearest if Fraction(nearest) >= total else math.nextafter(nearest, math.inf)
+    return float_above(sum(map(Fraction, epsilons), Fraction(0)))

@@ -5,7 +5,6 @@ A question is a line of text such as `age:number:0:120`, or an entry of a YAML o
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from fractions import Fraction
@@ -18,7 +17,7 @@ from sottovoce.errors import FileError, ParameterError
 from sottovoce.files import reading
 from sottovoce.lazy import load
 from sottovoce.mechanisms import Mean, Mechanism, RandomizedResponse, Ranges, Sets, SquareWave, build
-from sottovoce.privacy import check_epsilon
+from sottovoce.privacy import check_epsilon, float_below
 
 KINDS = ("choice", "yes_no", "ordered", "number", "distribution", "set")
 FORMS = {
@@ -182,7 +181,5 @@ def shares(questions: Sequence[Question], epsilon: float | None) -> list[float]:
     left = Fraction(epsilon) - fixed
     if left <= 0:
         raise ParameterError(f"epsilon = {epsilon:g} is spent before {open_questions[0].name} is asked")
-    share = float(left / len(open_questions))
-    while Fraction(share) * len(open_questions) > left:
-        share = math.nextafter(share, 0)
+    share = float_below(left / len(open_questions))
     return [share if question.epsilon is None else question.epsilon for question in questions]

@@ -153,7 +153,8 @@ def _space(order: int, points: int) -> Space:
 
 def _best_order(size: int, epsilon: float) -> int:
     """The order of least variance among those near e^epsilon + 1 whose table for decoding is not too large."""
-    orders = [g for g in range(2, MAX_ORDER + 1) if is_order(g) and g <= 4 * math.exp(epsilon) + 4]
+    limit = min(MAX_ORDER, math.floor(4 * math.exp(epsilon) + 4))
+    orders = [g for g in range(2, limit + 1) if is_order(g)]
     fitting = [g for g in orders if _space(g, size).size <= MAX_TABLE or g == 2]
     return min(fitting, key=lambda g: _variance(g, size, epsilon))
 

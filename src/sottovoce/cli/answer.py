@@ -1,0 +1,149 @@
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from sottovoce.cli.options import FILE, json_option
+from sottovoce.cli.show import print_json, print_table
+from sottovoce.errors import ParameterError
+
+if TYPE_CHECKING:
+    from sottovoce.survey import Survey
+
+store_option = click.option(
+    "--store", type=FILE, required=True, help="Where the device remembers; it is made if it is not there."
+)
+budget_option = click.option("--budget", type=float, help="What the person may spend in all; set with a new store.")
+
+
+@click.command()
+@click.argument("survey", type=FILE)
+@click.argument("answers", nargs=-1, metavar="[QUESTION=ANSWER]...")
+@store_option
+@budget_option
+@click.option("--pin", help="The digest that the survey must have.")
+@click.option("--wave", type=click.IntRange(min=0), default=0, show_default=True, help="Which time it is asked.")
+@click.option("--public", multiple=True, metavar="NAME=VALUE", help="A public covariate; may be given more than once.")
+@click.option("--preview", is_flag=True, help="Show the very bytes that would be sent; nothing is charged.")
+@click.option("--output", "-o", type=FILE, help="Append the submission to this file, a line each.")
+@json_option
+def answer(
+    survey: Path,
+    answers: tuple[str, ...],
+    store: Path,
+    budget: float | None,
+    pin: str | None,
+    wave: int,
+    public: tuple[str, ...],
+    preview: bool,
+    output: Path | None,
+    as_json: bool,
+) -> None:
+    """Answer a published SURVEY as a person's device does.
+
+    Without answers it shows what the survey costs and whether it would be answered. The report is charged to the
+    ledger in --store before it is printed; asked again, the same bytes are printed.
+    """
+    from sottovoce.client import Respondent
+
+    asked = _published(survey)
+    me = Respondent(store, budget, pins={asked.id: pin} if pin else None)
+    if not answers:
+        return _review(me.review(asked), as_json)
+    given, covariates = _pairs(answers, asked), dict(_pair(text) for text in public)
+    body = (me.preview if preview else me.answer)(asked, given, wave, covariates)
+    if output and not preview:
+        _append(output, body)
+    if as_json:
+        return print_json({"sent": not preview, "bytes": len(body), "submission": body.decode(),
+                           "spent": me.ledger.spent, "budget": me.ledger.budget})  # fmt: skip
+    click.echo(body.decode())
+    click.echo(f"{'not sent; ' if preview else ''}{len(body)} bytes; epsilon spent in all: {me.ledger.spent:.6g} "
+               f"of {me.ledger.budget:.6g}", err=True)  # fmt: skip
+    return None
+
+
+@click.command()
+@store_option
+@json_option
+def ledger(store: Path, as_json: bool) -> None:
+    """Show what a person's device has spent, on what and when."""
+    from dataclasses import asdict
+
+    from sottovoce.ledger import Ledger
+
+    if not store.exists():
+        raise ParameterError(f"{store}: no such store")
+    book = Ledger(store)
+    charges = book.charges()
+    if as_json:
+        return print_json({"budget": book.budget, "delta": book.delta, "spent": book.spent, "left": book.left,
+                           "charges": [asdict(charge) for charge in charges]})  # fmt: skip
+    rows = [[c.at, c.survey, str(c.wave), c.question, f"{c.epsilon:.6g}"] for c in charges]
+    print_table(
+        ["when", "survey", "wave", "question", "epsilon"],
+        rows,
+        f"{book.spent:.6g} spent of {book.budget:.6g}, {book.left:.6g} left"
+        + (f", at delta = {book.delta:g}" if book.delta else ""),
+    )
+    return None
+
+
+def _published(path: Path) -> Survey:
+    from sottovoce.files import reading
+    from sottovoce.survey import Survey
+
+    with reading(path):
+        return Survey.loads(path.read_bytes())
+
+
+def _pairs(texts: tuple[str, ...], survey: Survey) -> dict[str, Any]:
+    """Answers by question; several options have commas between them."""
+    given = {}
+    for text in texts:
+        name, value = _pair(text)
+        given[name] = _typed(survey.question(name), value)
+    return given
+
+
+def _typed(question: Any, text: str) -> Any:
+    """An answer as its kind has it."""
+    if question.kind == "multiple":
+        return [_value(question, option) for option in text.split(",") if option]
+    return _value(question, text)
+
+
+def _value(question: Any, text: str) -> Any:
+    """A number where numbers are asked for; what is none stays text, and is refused by its domain."""
+    numeric = question.kind == "number" or isinstance(question.values, int)
+    listed = () if isinstance(question.values, int) else question.values or ()
+    if not numeric:
+        return next((value for value in listed if str(value) == text), text)
+    try:
+        return float(text) if question.kind == "number" else int(text)
+    except ValueError:
+        return text
+
+
+def _pair(text: str) -> tuple[str, str]:
+    name, equals, value = text.partition("=")
+    if not equals or not name:
+        raise ParameterError(f"an answer must be QUESTION=ANSWER, got {text!r:.60}")
+    return name, value
+
+
+def _review(review: Any, as_json: bool) -> None:
+    if as_json:
+        return print_json({"survey": review.survey.id, "digest": review.survey.digest, "costs": dict(review.costs),
+                           "epsilon": review.epsilon, "left": review.left, "refusal": review.refusal})  # fmt: skip
+    click.echo(str(review))
+    return None
+
+
+def _append(path: Path, body: bytes) -> None:
+    from sottovoce.files import reading
+
+    with reading(path), path.open("ab") as file:
+        file.write(body + b"\n")

@@ -1,0 +1,162 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from importlib import resources
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from sottovoce.cli.options import FILE, json_option
+from sottovoce.cli.show import print_json, print_table
+from sottovoce.errors import FileError, ParameterError
+
+if TYPE_CHECKING:
+    from sottovoce.planning import Finding
+    from sottovoce.survey import Survey
+
+
+@contextmanager
+def _about(file: Path) -> Iterator[None]:
+    """Errors name the file."""
+    try:
+        yield
+    except ParameterError as error:
+        raise ParameterError(f"{file}: {error}") from None
+
+
+@click.group()
+def survey() -> None:
+    """Write, check and publish surveys: what is asked, by which mechanisms, and what it costs."""
+
+
+@survey.command()
+@click.argument("file", type=FILE)
+@json_option
+def check(file: Path, as_json: bool) -> None:
+    """Check a survey, and show what its questions cost and give away.
+
+    A draft is looked at as if it were published now.
+    """
+    from sottovoce.survey import Survey
+    from sottovoce.survey.findings import findings
+
+    given = Survey.read(file)
+    with _about(file):
+        published = given.publish()
+    found = findings(published)
+    if as_json:
+        print_json(_record(given, published, found))
+    else:
+        _show(given, published, found)
+
+
+def _record(given: Survey, published: Survey, found: list[Finding]) -> dict[str, Any]:
+    from sottovoce.survey.words import in_words
+
+    rows = [
+        {
+            "id": item.id,
+            "kind": item.kind,
+            "mechanism": item.mechanism.name,
+            "epsilon": item.epsilon,
+            "cost": published.costs[item.id],
+            "bits": item.mechanism.bits,
+            "words": in_words(item),
+        }
+        for item in published.questions
+    ]
+    return {
+        "id": published.id,
+        "published": given.published,
+        "waves": published.waves,
+        "budget": published.budget,
+        "epsilon": published.epsilon,
+        "digest": published.digest if given.published else None,
+        "questions": rows,
+        "findings": [finding.to_dict() for finding in found],
+    }
+
+
+def _show(given: Survey, published: Survey, found: list[Finding]) -> None:
+    from sottovoce.survey.words import in_words
+
+    rows = [
+        [item.id, item.kind, item.mechanism.name, f"{item.epsilon:.6g}", f"{item.mechanism.bits:,}"]
+        for item in published.questions
+    ]
+    waves = f" in {published.waves:,} waves" if published.waves > 1 else ""
+    caption = f"all together: epsilon = {published.epsilon:.6g}{waves}, of a budget of {published.budget:.6g}"
+    print_table(["question", "kind", "mechanism", "epsilon", "bits"], rows, caption)
+    for item in published.questions:
+        click.echo(f"{item.id}: {in_words(item)}")
+    click.echo(published.digest if given.published else "a draft: publish it, and it has a digest")
+    for finding in found:
+        click.echo(str(finding))
+
+
+@survey.command()
+@click.argument("file", type=FILE, required=False)
+@json_option
+def new(file: Path | None, as_json: bool) -> None:
+    """Write a survey to begin with, with a comment on each line: to FILE, or to standard output."""
+    text = resources.files("sottovoce.survey").joinpath("template.yaml").read_text("utf-8")
+    if file is None:
+        print_json({"template": text}) if as_json else click.echo(text, nl=False)
+        return
+    try:
+        with file.open("x", encoding="utf-8") as out:
+            out.write(text)
+    except FileExistsError:
+        raise FileError(f"{file}: exists already") from None
+    except OSError as error:
+        raise FileError(f"{file}: cannot be written: {error.strerror}") from None
+    if as_json:
+        print_json({"file": str(file)})
+    else:
+        click.echo(f"{file}: a survey to begin with; check it with: sotto survey check {file}")
+
+
+@survey.command()
+@click.argument("file", type=FILE)
+@click.option("--output", "-o", type=FILE, required=True, help="The published survey, ending in .json.")
+@json_option
+def publish(file: Path, output: Path, as_json: bool) -> None:
+    """Settle every mechanism and epsilon, and write the document that devices load and pin.
+
+    A file that is there already is left alone unless it is the same: a published survey never changes.
+    """
+    from sottovoce import files
+    from sottovoce.survey import Survey
+
+    if output.suffix != ".json":
+        raise FileError(f"{output}: a published survey must end in .json")
+    given = Survey.read(file)
+    with _about(file):
+        published = given.publish()
+    with files.reading(output):
+        if output.exists() and output.read_bytes() != published.canonical():
+            raise FileError(f"{output}: a published survey never changes, and this is another: choose another name")
+    with files.writing(output) as part:
+        part.write_bytes(published.canonical())
+    if as_json:
+        print_json({"id": published.id, "digest": published.digest, "epsilon": published.epsilon})
+    else:
+        click.echo(f"{output}: {published.id}, epsilon = {published.epsilon:.6g} a person\n{published.digest}")
+
+
+@survey.command()
+@click.argument("file", type=FILE)
+@json_option
+def digest(file: Path, as_json: bool) -> None:
+    """Print the digest of a published survey, for devices to pin."""
+    from sottovoce.survey import Survey
+
+    given = Survey.read(file)
+    with _about(file):
+        record = {"id": given.id, "digest": given.digest}
+    if as_json:
+        print_json(record)
+    else:
+        click.echo(record["digest"])

@@ -1,0 +1,216 @@
+"""What a device runs. Standard library alone; small, exact and stubborn: it protects its owner from the server.
+
+>>> import tempfile
+>>> from sottovoce.survey import Survey
+>>> survey = Survey.from_dict({
+...     "sottovoce": 1, "id": "sleep", "title": "Sleep", "budget": 1,
+...     "questions": [{"id": "pills", "text": "Do you take sleeping pills?", "kind": "yes_no"}],
+... }).publish()
+>>> folder = tempfile.TemporaryDirectory()
+>>> me = Respondent(store=folder.name + "/me.sqlite", budget=2.0)
+>>> body = me.answer(survey, {"pills": "no"})
+>>> body == me.answer(survey, {"pills": "no"})  # One answer, one draw.
+True
+>>> round(me.ledger.spent, 6)
+1.0
+>>> folder.cleanup()
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import json
+import secrets
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from os import PathLike
+from typing import Any
+
+from sottovoce import wire
+from sottovoce.errors import DomainError, ParameterError, Refusal, SottovoceError
+from sottovoce.ledger import Draft, Entries, Ledger
+from sottovoce.mechanisms import Mechanism
+from sottovoce.mechanisms.longitudinal import Longitudinal
+from sottovoce.randomness import SYSTEM
+from sottovoce.survey import Survey
+
+MAX_ANSWER = 2**16
+"""Characters of an answer's text; no domain has use for more."""
+
+
+@dataclass(frozen=True)
+class Review:
+    """What a survey asks and costs, recomputed on the device, and whether it would be answered."""
+
+    survey: Survey
+    costs: Mapping[str, float]
+    left: float
+    refusal: str | None
+
+    @property
+    def epsilon(self) -> float:
+        """The most that all waves of the survey cost together."""
+        return self.survey.epsilon
+
+    def __str__(self) -> str:
+        lines = [f"{self.survey.title} ({self.survey.id}), {self.survey.digest}"]
+        lines += [f"  {question}: epsilon = {cost:.6g}" for question, cost in self.costs.items()]
+        lines.append(f"all together: epsilon = {self.epsilon:.6g}, of {self.left:.6g} left")
+        lines.append(f"REFUSED: {self.refusal}" if self.refusal else "would be answered")
+        return "\n".join(lines)
+
+
+class Respondent:
+    """A person's device: it answers surveys from a durable store, within the person's budget.
+
+    A survey may come as a `Survey` or as the bytes of a published one. `pins` holds the digests that are expected, by
+    the id of the survey; without one, the first digest seen of a survey is pinned by the store.
+    """
+
+    def __init__(
+        self,
+        store: str | PathLike[str],
+        budget: float | None = None,
+        delta: float | None = None,
+        unit: float | None = None,
+        pins: Mapping[str, str] | None = None,
+        clock: Callable[[], datetime] = lambda: datetime.now(UTC),
+    ) -> None:
+        self.ledger = Ledger(store, budget, delta, unit)
+        self.pins = dict(pins or {})
+        self.clock = clock
+
+    def review(self, survey: Survey | bytes) -> Review:
+        """What the survey would cost and whether it would be answered. Nothing is drawn, charged or kept."""
+        survey = load(survey)
+        costs = {question.id: _cost(question.mechanism) for question in survey.questions}
+        try:
+            self._check(survey)
+            with self.ledger.transaction() as entries:
+                entries.refuse_beyond_budget(costs)
+            refusal = None
+        except Refusal as error:
+            refusal = str(error)
+        return Review(survey, costs, self.ledger.left, refusal)
+
+    def preview(
+        self,
+        survey: Survey | bytes,
+        answers: Mapping[str, Any],
+        wave: int = 0,
+        covariates: Mapping[str, Any] | None = None,
+    ) -> bytes:
+        """The very bytes that `answer` will give for these answers. They are drawn and kept, but not charged."""
+        survey = load(survey)
+        with self.ledger.transaction() as entries:
+            kept = entries.report(survey.digest, wave)
+            return kept or self._draft(entries, survey, answers, wave, covariates).body
+
+    def answer(
+        self,
+        survey: Survey | bytes,
+        answers: Mapping[str, Any],
+        wave: int = 0,
+        covariates: Mapping[str, Any] | None = None,
+    ) -> bytes:
+        """The bytes to send: randomized, charged and kept before they are handed out.
+
+        A wave is answered once. Asked again, with whatever answers, the device gives the same bytes.
+        """
+        survey = load(survey)
+        with self.ledger.transaction() as entries:
+            kept = entries.report(survey.digest, wave)
+            if kept is not None:
+                return kept
+            draft = self._draft(entries, survey, answers, wave, covariates)
+            entries.charge(survey.id, survey.digest, wave, draft.costs)
+            entries.remember(survey.digest, draft.memories)
+            entries.keep_report(survey.digest, wave, draft.body)
+        return draft.body
+
+    def _check(self, survey: Survey) -> None:
+        expected = self.pins.get(survey.id, survey.digest)
+        if survey.digest != expected:
+            raise Refusal(f"survey {survey.id} must have the pinned digest {expected}, got {survey.digest}")
+        if survey.expires is not None and self.clock() >= survey.expires:
+            raise Refusal(f"survey {survey.id} expired at {survey.expires.isoformat()}")
+
+    def _draft(
+        self,
+        entries: Entries,
+        survey: Survey,
+        answers: Mapping[str, Any],
+        wave: int,
+        covariates: Mapping[str, Any] | None,
+    ) -> Draft:
+        """One draw for each question; asked again about the same answers, the same draft."""
+        self._check(survey)
+        entries.pin(survey.id, survey.digest)
+        _check_answers(survey, answers, wave)
+        public = wire.check_covariates(covariates or {}, survey)
+        key = _fingerprint(entries.owner["secret"], answers, public)
+        draft = entries.draft(survey.digest, wave, key)
+        if draft is None:
+            draft = _draw(entries, survey, answers, wave, public)
+            entries.refuse_beyond_budget(draft.costs)
+            entries.keep_draft(survey.digest, wave, key, draft)
+        return draft
+
+
+def _cost(mechanism: Mechanism) -> float:
+    """What a first answer is charged with. A permanent answer is paid for at once, however often it is sent."""
+    return mechanism.epsilon_forever if isinstance(mechanism, Longitudinal) else mechanism.epsilon
+
+
+def load(survey: Survey | bytes) -> Survey:
+    """A published survey. Its costs have been recomputed from its exact probabilities."""
+    if isinstance(survey, bytes | bytearray):
+        survey = Survey.loads(bytes(survey))
+    if not isinstance(survey, Survey):
+        raise ParameterError(f"a survey must be a Survey or the bytes of one, got {type(survey).__name__}")
+    if not survey.published:
+        raise Refusal(f"survey {survey.id} is a draft: a device answers published surveys only")
+    return survey
+
+
+def _check_answers(survey: Survey, answers: object, wave: object) -> None:
+    if type(wave) is not int or not 0 <= wave < survey.waves:
+        raise ParameterError(f"a wave of survey {survey.id} must be from 0 to {survey.waves - 1}, got {wave!r:.40}")
+    if not isinstance(answers, Mapping):
+        raise ParameterError(f"answers must be a mapping from questions, got {type(answers).__name__}")
+    unknown = set(answers) - {question.id for question in survey.questions}
+    if unknown:
+        raise DomainError(f"survey {survey.id} has no question {min(map(str, unknown))!r:.60}")
+    for question, answer in answers.items():
+        if isinstance(answer, str) and len(answer) > MAX_ANSWER:
+            raise DomainError(f"{question}: an answer must have at most {MAX_ANSWER:,} characters, got {len(answer):,}")
+
+
+def _draw(entries: Entries, survey: Survey, answers: Mapping[str, Any], wave: int, public: Mapping[str, Any]) -> Draft:
+    reports, costs, memories = {}, {}, {}
+    for question in survey.questions:
+        mechanism, value = question.mechanism, answers.get(question.id)
+        try:
+            if isinstance(mechanism, Longitudinal):
+                memory = entries.memory(survey.digest, question.id)
+                memory = mechanism.begin(SYSTEM) if memory is None else memory
+                step = mechanism.step(value, memory, SYSTEM)
+                reports[question.id], costs[question.id], memories[question.id] = step.report, step.epsilon, step.memory
+            else:
+                reports[question.id], costs[question.id] = mechanism.randomize(value), mechanism.epsilon
+        except SottovoceError as error:
+            raise type(error)(f"{question.id}: {error}") from None
+    submission = wire.Submission(secrets.token_hex(16), survey.digest, wave, reports, public)
+    return Draft(wire.encode(submission), costs, memories)
+
+
+def _fingerprint(secret: bytes, answers: Mapping[str, Any], public: Mapping[str, Any]) -> bytes:
+    """Answers are not kept: only a digest of them under a secret of the store, to tell whether they are the same."""
+    text = json.dumps([sorted(answers.items()), sorted(public.items())], default=_plain, ensure_ascii=True)
+    return hmac.new(secret, text.encode("ascii"), hashlib.sha256).digest()
+
+
+def _plain(answer: object) -> object:
+    return sorted(map(repr, answer)) if isinstance(answer, set | frozenset) else repr(answer)

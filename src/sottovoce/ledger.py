@@ -1,0 +1,278 @@
+"""What a person has spent, on what and when: a durable file on their own device.
+
+Everything that one answer changes (the charge, the report, what a mechanism remembers) is written in one transaction,
+and a report is handed out only after it: a crash loses an answer, never a charge. Several processes may share a file.
+"""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from os import PathLike, fspath
+from typing import Any
+
+from sottovoce.accounting import check_delta, spent
+from sottovoce.errors import ParameterError, Refusal, StoreError
+from sottovoce.privacy import check_epsilon
+
+APPLICATION = 0x736F7474  # "sott"
+VERSION = 1
+DEFAULT_BUDGET = 10.0
+BUSY = 10.0
+"""Seconds to wait for another process."""
+
+SCHEMA = """
+CREATE TABLE owner (budget REAL NOT NULL, delta REAL NOT NULL, unit REAL, secret BLOB NOT NULL);
+CREATE TABLE pins (survey TEXT PRIMARY KEY, digest TEXT NOT NULL);
+CREATE TABLE charges (
+    number INTEGER PRIMARY KEY, at TEXT NOT NULL, survey TEXT NOT NULL, digest TEXT NOT NULL, wave INTEGER NOT NULL,
+    question TEXT NOT NULL, epsilon REAL NOT NULL
+);
+CREATE TABLE memories (
+    digest TEXT NOT NULL, question TEXT NOT NULL, memory TEXT NOT NULL, PRIMARY KEY (digest, question)
+);
+CREATE TABLE drafts (
+    digest TEXT NOT NULL, wave INTEGER NOT NULL, answers BLOB NOT NULL, body BLOB NOT NULL, costs TEXT NOT NULL,
+    memories TEXT NOT NULL, PRIMARY KEY (digest, wave, answers)
+);
+CREATE TABLE reports (
+    digest TEXT NOT NULL, wave INTEGER NOT NULL, body BLOB NOT NULL, at TEXT NOT NULL, PRIMARY KEY (digest, wave)
+);
+"""
+
+
+@dataclass(frozen=True)
+class Charge:
+    """One entry: what one question of one wave cost."""
+
+    at: str
+    survey: str
+    wave: int
+    question: str
+    epsilon: float
+
+
+@dataclass(frozen=True)
+class Draft:
+    """A report that has been drawn and not been sent: what it would cost, and what would be remembered."""
+
+    body: bytes
+    costs: dict[str, float]
+    memories: dict[str, Any]
+
+
+class Ledger:
+    """The ledger in a file. The budget is set when the file is made; only `set_budget` changes it.
+
+    With a delta, the total is bounded by advanced composition; with a unit as well, every answer counts as one of that
+    epsilon, and more of them fit (see `sottovoce.accounting`).
+
+    >>> import tempfile
+    >>> folder = tempfile.TemporaryDirectory()
+    >>> ledger = Ledger(folder.name + "/ledger.sqlite", budget=2.0)
+    >>> ledger.budget, ledger.spent, ledger.left
+    (2.0, 0.0, 2.0)
+    >>> folder.cleanup()
+    """
+
+    def __init__(
+        self,
+        path: str | PathLike[str],
+        budget: float | None = None,
+        delta: float | None = None,
+        unit: float | None = None,
+    ) -> None:
+        self.path = fspath(path)
+        wanted = {"budget": budget, "delta": delta, "unit": unit}
+        with self.transaction() as entries:
+            entries.open({name: value for name, value in wanted.items() if value is not None})
+
+    @property
+    def budget(self) -> float:
+        return float(self._owner("budget"))
+
+    @property
+    def delta(self) -> float:
+        return float(self._owner("delta"))
+
+    @property
+    def spent(self) -> float:
+        """What all charges come to, at the ledger's delta."""
+        with self.transaction() as entries:
+            return entries.spent()
+
+    @property
+    def left(self) -> float:
+        """What is left of the budget."""
+        with self.transaction() as entries:
+            return max(0.0, entries.owner["budget"] - entries.spent())
+
+    def charges(self) -> list[Charge]:
+        """Every entry, in the order of time."""
+        with self.transaction() as entries:
+            return entries.charges()
+
+    def set_budget(self, budget: float) -> None:
+        """The owner's decision, never a survey's. What is spent stays spent."""
+        checked = _budget(budget)
+        with self.transaction() as entries:
+            entries.connection.execute("UPDATE owner SET budget = ?", (checked,))
+
+    def _owner(self, name: str) -> Any:
+        with self.transaction() as entries:
+            return entries.owner[name]
+
+    @contextmanager
+    def transaction(self) -> Iterator[Entries]:
+        """All or nothing: what is written inside lasts once the block ends, and never happened if it fails."""
+        with _one_line(self.path), closing(sqlite3.connect(self.path, timeout=BUSY, isolation_level=None)) as file:
+            file.execute("PRAGMA synchronous = EXTRA")
+            file.execute("BEGIN IMMEDIATE")
+            try:
+                yield Entries(file)
+            except BaseException:
+                if file.in_transaction:  # A full disk ends it by itself.
+                    file.execute("ROLLBACK")
+                raise
+            file.execute("COMMIT")
+
+    def __repr__(self) -> str:
+        return f"<Ledger {self.path}: {self.spent:.6g} spent of {self.budget:.6g}>"
+
+
+class Entries:
+    """A ledger inside one transaction."""
+
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        self.connection = connection
+
+    def open(self, wanted: Mapping[str, float]) -> None:
+        """Check the file, or make its tables if it is new."""
+        version = self.connection.execute("PRAGMA user_version").fetchone()[0]
+        known = self.connection.execute("PRAGMA application_id").fetchone()[0]
+        if version > VERSION:
+            raise StoreError(f"the store is of version {version}, newer than this program's {VERSION}: update it")
+        if version and known == APPLICATION:
+            return self._check(wanted)
+        if self.connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
+            raise StoreError("the file is a database of another program")
+        return self._make(wanted)
+
+    def _make(self, wanted: Mapping[str, float]) -> None:
+        budget, delta, unit = (
+            _budget(wanted.get("budget", DEFAULT_BUDGET)),
+            wanted.get("delta", 0.0),
+            wanted.get("unit"),
+        )
+        if unit is not None and not delta:
+            raise ParameterError(f"a unit needs a delta, got unit = {unit!r} without one")
+        for statement in filter(str.strip, SCHEMA.split(";")):
+            self.connection.execute(statement)
+        row = (budget, check_delta(delta), unit if unit is None else check_epsilon(unit))
+        self.connection.execute("INSERT INTO owner VALUES (?, ?, ?, randomblob(32))", row)
+        self.connection.execute(f"PRAGMA application_id = {APPLICATION}")
+        self.connection.execute(f"PRAGMA user_version = {VERSION}")
+
+    def _check(self, wanted: Mapping[str, float]) -> None:
+        owner = self.owner
+        for name, value in wanted.items():
+            if value != owner[name]:
+                raise ParameterError(f"the store's {name} is {owner[name]}, got {value!r:.40} (see Ledger.set_budget)")
+
+    @property
+    def owner(self) -> dict[str, Any]:
+        names = ("budget", "delta", "unit", "secret")
+        row = self.connection.execute(f"SELECT {', '.join(names)} FROM owner").fetchone()  # noqa: S608
+        return dict(zip(names, row, strict=True))
+
+    # Charges.
+
+    def charges(self) -> list[Charge]:
+        rows = self.connection.execute("SELECT at, survey, wave, question, epsilon FROM charges ORDER BY number")
+        return [Charge(*row) for row in rows]
+
+    def spent(self, more: Sequence[float] = ()) -> float:
+        """What all charges come to, with some more."""
+        owner = self.owner
+        costs = [row[0] for row in self.connection.execute("SELECT epsilon FROM charges")]
+        return spent([*costs, *more], owner["delta"], owner["unit"])
+
+    def refuse_beyond_budget(self, costs: Mapping[str, float]) -> None:
+        budget, after = self.owner["budget"], self.spent(list(costs.values()))
+        if after > budget:
+            raise Refusal(
+                f"the answers would bring the total to epsilon = {after:.6g}, over the budget of {budget:.6g}"
+            )
+
+    def charge(self, survey: str, digest: str, wave: int, costs: Mapping[str, float]) -> None:
+        """Enter what each question costs; what costs nothing more is no entry."""
+        self.refuse_beyond_budget(costs)
+        self.connection.executemany(
+            "INSERT INTO charges (at, survey, digest, wave, question, epsilon) VALUES (?, ?, ?, ?, ?, ?)",
+            [(_now(), survey, digest, wave, question, cost) for question, cost in costs.items() if cost],
+        )
+
+    # What else is remembered.
+
+    def pin(self, survey: str, digest: str) -> None:
+        """The first digest seen of a survey is the only one ever accepted."""
+        self.connection.execute("INSERT OR IGNORE INTO pins VALUES (?, ?)", (survey, digest))
+        pinned = self.connection.execute("SELECT digest FROM pins WHERE survey = ?", (survey,)).fetchone()[0]
+        if pinned != digest:
+            raise Refusal(f"survey {survey} has changed: its digest is {digest}, and {pinned} was pinned")
+
+    def memory(self, digest: str, question: str) -> Any:
+        row = self.connection.execute(
+            "SELECT memory FROM memories WHERE digest = ? AND question = ?", (digest, question)
+        ).fetchone()
+        return row and json.loads(row[0])
+
+    def remember(self, digest: str, memories: Mapping[str, Any]) -> None:
+        rows = [(digest, question, json.dumps(memory)) for question, memory in memories.items()]
+        self.connection.executemany("INSERT OR REPLACE INTO memories VALUES (?, ?, ?)", rows)
+
+    def report(self, digest: str, wave: int) -> bytes | None:
+        """The report that was given in this wave."""
+        row = self.connection.execute(
+            "SELECT body FROM reports WHERE digest = ? AND wave = ?", (digest, wave)
+        ).fetchone()
+        return row and bytes(row[0])
+
+    def keep_report(self, digest: str, wave: int, body: bytes) -> None:
+        """Keep what is released, and forget the drafts: they were drawn from what was remembered before."""
+        self.connection.execute("INSERT INTO reports VALUES (?, ?, ?, ?)", (digest, wave, body, _now()))
+        self.connection.execute("DELETE FROM drafts WHERE digest = ?", (digest,))
+
+    def draft(self, digest: str, wave: int, answers: bytes) -> Draft | None:
+        row = self.connection.execute(
+            "SELECT body, costs, memories FROM drafts WHERE digest = ? AND wave = ? AND answers = ?",
+            (digest, wave, answers),
+        ).fetchone()
+        return row and Draft(bytes(row[0]), json.loads(row[1]), json.loads(row[2]))
+
+    def keep_draft(self, digest: str, wave: int, answers: bytes, draft: Draft) -> None:
+        row = (digest, wave, answers, draft.body, json.dumps(draft.costs), json.dumps(draft.memories))
+        self.connection.execute("INSERT INTO drafts VALUES (?, ?, ?, ?, ?, ?)", row)
+
+
+@contextmanager
+def _one_line(path: str) -> Iterator[None]:
+    """What SQLite has to say, as one error that names the file."""
+    try:
+        yield
+    except sqlite3.Error as error:
+        raise StoreError(f"{path}: {' '.join(str(error).split())}") from None
+
+
+def _budget(budget: Any) -> float:
+    if isinstance(budget, bool) or not isinstance(budget, int | float) or not 0 < budget < float("inf"):
+        raise ParameterError(f"a budget must be a positive number, got {budget!r:.40}")
+    return float(budget)
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="seconds")

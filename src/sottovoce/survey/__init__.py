@@ -1,0 +1,23 @@
+"""The contract between devices and collectors: one document that says what is asked, how, and what it costs."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from sottovoce.survey.document import Survey
+from sottovoce.survey.item import Covariate, Item
+
+__all__ = ["Covariate", "Item", "Survey", "schema"]
+
+
+def schema() -> dict[str, Any]:
+    """The JSON Schema of a survey document, drafts and published ones alike.
+
+    >>> schema()["required"]
+    ['sottovoce', 'id', 'title', 'questions']
+    """
+    from importlib import resources  # It takes as long to import as all the rest.
+
+    text = resources.files("sottovoce").joinpath("schemas", "survey-1.json").read_text("utf-8")
+    return dict(json.loads(text))

@@ -1,0 +1,148 @@
+"""Checks of single fields: each takes the name of a field and its value, and returns it or says what is wrong."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping
+from datetime import UTC, datetime
+from typing import Any
+
+from sottovoce.errors import ParameterError
+from sottovoce.privacy import check_epsilon
+
+Check = Callable[[str, Any], Any]
+
+SURVEY_ID = re.compile(r"[a-z0-9-]{1,64}")
+FIELD_ID = re.compile(r"[a-z][a-z0-9_-]{0,63}")
+TIME = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}Z")
+CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ufeff]")
+"""All controls but tabs and ends of lines, and marks that make a text look like another."""
+
+MAX_VALUES = 10_000
+MAX_LABEL = 200
+
+
+def check_fields(data: object, required: Iterable[str], optional: Iterable[str]) -> Mapping[str, Any]:
+    """A mapping that has all required fields and none that is unknown."""
+    data = mapping(data)
+    known = [*required, *optional]
+    for name in data:
+        if name not in known:
+            raise ParameterError(f"unknown field {name!r:.40} (known are {', '.join(known)})")
+    for name in required:
+        if name not in data:
+            raise ParameterError(f"the field {name!r} is missing")
+    return data
+
+
+def mapping(data: object) -> Mapping[str, Any]:
+    if not isinstance(data, Mapping):
+        raise ParameterError(f"must be a mapping of fields, got {data!r:.40}")
+    return data
+
+
+def text(most: int) -> Check:
+    """Text of at most so many characters, that people can see."""
+
+    def check(name: str, value: Any) -> str:
+        if not isinstance(value, str) or not value.strip():
+            raise ParameterError(f"{name} must be text, got {value!r:.40}")
+        if len(value) > most:
+            raise ParameterError(f"{name} must have at most {most:,} characters, got {len(value):,}")
+        if CONTROL.search(value):
+            raise ParameterError(f"{name} must have no control characters, got {value!r:.40}")
+        return value
+
+    return check
+
+
+def matching(pattern: re.Pattern[str]) -> Check:
+    """Text of a fixed form."""
+
+    def check(name: str, value: Any) -> str:
+        if not isinstance(value, str) or not pattern.fullmatch(value):
+            raise ParameterError(f"{name} must match {pattern.pattern}, got {value!r:.80}")
+        return value
+
+    return check
+
+
+def one_of(*choices: str) -> Check:
+    def check(name: str, value: Any) -> str:
+        if not isinstance(value, str) or value not in choices:
+            raise ParameterError(f"{name} must be one of {', '.join(choices)}, got {value!r:.40}")
+        return value
+
+    return check
+
+
+def whole(least: int, most: int) -> Check:
+    def check(name: str, value: Any) -> int:
+        if type(value) is not int or not least <= value <= most:
+            raise ParameterError(f"{name} must be a whole number from {least:,} to {most:,}, got {value!r:.40}")
+        return value
+
+    return check
+
+
+def number(name: str, value: Any) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise ParameterError(f"{name} must be a number, got {value!r:.40}")
+    return float(value)
+
+
+def positive(name: str, value: Any) -> float:
+    if number(name, value) <= 0:
+        raise ParameterError(f"{name} must be positive, got {value!r:.40}")
+    return float(value)
+
+
+def epsilon(name: str, value: Any) -> float:
+    try:
+        return check_epsilon(number(name, value))
+    except ParameterError as error:
+        raise ParameterError(str(error).replace("epsilon", name, 1)) from None
+
+
+def labels(name: str, value: Any) -> tuple[str | float, ...]:
+    """A list of at least two different texts or numbers."""
+    if not isinstance(value, list) or not 2 <= len(value) <= MAX_VALUES:
+        raise ParameterError(f"{name} must be a list of 2 to {MAX_VALUES:,} values, got {value!r:.40}")
+    for label in value:
+        if isinstance(label, bool) or not isinstance(label, str | int | float):
+            raise ParameterError(f"{name} must hold text or numbers (put true and false in quotes), got {label!r:.40}")
+        if isinstance(label, str):
+            text(MAX_LABEL)(f"each of {name}", label)
+    if len(set(value)) < len(value):
+        raise ParameterError(f"{name} must differ from one another, got {_twice(value)!r:.40} twice")
+    return tuple(value)
+
+
+def texts(name: str, value: Any) -> tuple[str, ...]:
+    """The same for text alone."""
+    for label in labels(name, value):
+        if not isinstance(label, str):
+            raise ParameterError(f"{name} must hold text, got {label!r:.40}")
+    return tuple(value)
+
+
+def _twice(values: list[Any]) -> Any:
+    seen: set[Any] = set()
+    return next(value for value in values if value in seen or seen.add(value))  # type: ignore[func-returns-value]
+
+
+def values(name: str, value: Any) -> int | tuple[str | float, ...]:
+    """The values of an answer: a list of them, or how many there are, from 0 on."""
+    if isinstance(value, int):
+        return int(whole(2, 2**32)(name, value))
+    return labels(name, value)
+
+
+def time(name: str, value: Any) -> datetime:
+    """A time in UTC, to the second, by RFC 3339."""
+    try:
+        if isinstance(value, str) and TIME.fullmatch(value):
+            return datetime.strptime(value, "%Y-%m-%dT%H:%M:%SZ").replace(tzinfo=UTC)
+    except ValueError:
+        pass
+    raise ParameterError(f"{name} must be a time in UTC such as 2027-01-31T00:00:00Z, got {value!r:.40}")

@@ -1,0 +1,257 @@
+"""A survey as a value: read from a document, checked, published, and known by its digest."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from datetime import datetime
+from fractions import Fraction
+from functools import cached_property, partial
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+from sottovoce import canonical
+from sottovoce.errors import ParameterError
+from sottovoce.mechanisms import Changes, Mechanism
+from sottovoce.privacy import float_above
+from sottovoce.survey import checks, source, split
+from sottovoce.survey.item import Covariate, Item
+
+VERSION = 1
+MAX_BYTES = 2**20
+MAX_QUESTIONS = 100
+MAX_COVARIATES = 20
+MAX_WAVES = 10_000
+MINIMUM = 50
+TRUST = ("local", "shuffle", "federated", "central")
+EVERY = ("hour", "day", "week", "month", "year")
+
+REQUIRED = ("sottovoce", "id", "title", "questions")
+OPTIONAL: dict[str, tuple[checks.Check, Any]] = {
+    "description": (checks.text(10_000), None),
+    "contact": (checks.text(200), None),
+    "trust": (checks.one_of(*TRUST), "local"),
+    "budget": (checks.positive, None),
+    "split": (checks.one_of("need", "equal"), None),
+    "minimum": (checks.whole(1, 10**9), MINIMUM),
+    "expires": (checks.time, None),
+}
+
+
+@dataclass(frozen=True)
+class Survey:
+    """What is asked, by which mechanisms, and what it costs: one document for devices and collectors alike.
+
+    A draft may leave mechanisms and epsilons open. `publish` settles them all, so that every device runs the same; a
+    published survey has a digest, which stands for every byte of it.
+
+    >>> draft = Survey.from_dict({
+    ...     "sottovoce": 1, "id": "sleep", "title": "Sleep", "budget": 2, "questions": [
+    ...         {"id": "pills", "text": "Do you take sleeping pills?", "kind": "yes_no"},
+    ...         {"id": "hours", "text": "How long do you sleep?", "kind": "number", "low": 0, "high": 24}]})
+    >>> survey = draft.publish()
+    >>> survey.question("pills").mechanism, survey.epsilon <= 2
+    (RandomizedResponse(2 values, epsilon=0.964783), True)
+    >>> Survey.loads(survey.canonical()).digest == survey.digest
+    True
+    """
+
+    id: str
+    title: str
+    questions: tuple[Item, ...]
+    description: str | None = None
+    contact: str | None = None
+    trust: str = "local"
+    budget: float | None = None
+    split: str | None = None
+    minimum: int = MINIMUM
+    expires: datetime | None = None
+    waves: int = 1
+    every: str | None = None
+    covariates: tuple[Covariate, ...] = ()
+    published: bool = False
+    """Whether nothing is left to choose, and nothing unsaid: only such a survey has a digest."""
+
+    # From a document and back.
+
+    @classmethod
+    def read(cls, path: str | PathLike[str]) -> Survey:
+        """A survey from a file: JSON, or YAML if the name does not end in .json."""
+        try:
+            return cls._parse(source.read(Path(path), MAX_BYTES))
+        except ParameterError as error:
+            raise ParameterError(f"{path}: {error}") from None
+
+    @classmethod
+    def loads(cls, data: bytes | str) -> Survey:
+        """A survey from JSON, which may come from anywhere."""
+        if isinstance(data, str | bytes | bytearray):
+            _check_size(len(data))
+        return cls._parse(canonical.loads(data))
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Survey:
+        """A survey from what JSON or YAML would give."""
+        return cls._parse(canonical.loads(canonical.dumps(data)))
+
+    @classmethod
+    def _parse(cls, data: Any) -> Survey:
+        """A survey from JSON's own types: published, if it says all there is to say, and in no other form."""
+        _check_version(data)
+        fields = checks.check_fields(data, REQUIRED, (*OPTIONAL, "schedule", "covariates"))
+        made = {n: check(n, fields[n]) if n in fields else default for n, (check, default) in OPTIONAL.items()}
+        survey = cls(
+            id=checks.matching(checks.SURVEY_ID)("id", fields["id"]),
+            title=checks.text(200)("title", fields["title"]),
+            questions=_entries("questions", fields["questions"], 1, MAX_QUESTIONS, Item.from_dict),
+            covariates=_entries("covariates", fields.get("covariates", []), 0, MAX_COVARIATES, Covariate.from_dict),
+            **_schedule(fields.get("schedule", {"waves": 1})),
+            **made,
+        )
+        whole = survey._complete and canonical.dumps(survey.to_dict()) == canonical.dumps(data)
+        return replace(survey, published=whole)
+
+    @property
+    def _complete(self) -> bool:
+        """Whether nothing is left to choose."""
+        settled = all(item.settled is not None for item in self.questions)
+        return settled and self.budget is not None and self.split is None
+
+    def __post_init__(self) -> None:
+        entries: tuple[Item | Covariate, ...] = (*self.questions, *self.covariates)
+        names = [entry.id for entry in entries]
+        for name in names:
+            if names.count(name) > 1:
+                raise ParameterError(f"ids must differ from one another, got {name!r} twice")
+        for item in self.questions:
+            if isinstance(item.settled, Changes) and item.settled.waves < self.waves:
+                raise ParameterError(f"question {item.id!r}: its mechanism is for {item.settled.waves:,} waves only")
+        if self.budget is not None and self._total > Fraction(self.budget):
+            waves = f" in {self.waves:,} waves" if self.waves > 1 else ""
+            cost = f"{float_above(self._total)!r}{waves}"
+            raise ParameterError(f"budget must cover what the questions cost, {cost}, got {self.budget!r}")
+
+    def to_dict(self) -> dict[str, Any]:
+        """The document. What has a default is spelled out; what is absent is left out."""
+        record: dict[str, Any] = {"sottovoce": VERSION, "id": self.id, "title": self.title}
+        for name in OPTIONAL:
+            value = getattr(self, name)
+            if value is not None:
+                record[name] = f"{value:%Y-%m-%dT%H:%M:%SZ}" if isinstance(value, datetime) else value
+        record["schedule"] = {"waves": self.waves} | ({"every": self.every} if self.every else {})
+        if self.covariates:
+            record["covariates"] = [covariate.to_dict() for covariate in self.covariates]
+        return record | {"questions": [item.to_dict() for item in self.questions]}
+
+    # What it costs.
+
+    @property
+    def costs(self) -> dict[str, float]:
+        """What each question may cost a person over all waves, rounded up."""
+        self._refuse_draft()
+        return {item.id: float_above(item.cost(self.waves)) for item in self.questions}
+
+    @property
+    def epsilon(self) -> float:
+        """What the whole survey may cost a person, all questions and all waves: the exact sum, rounded up."""
+        self._refuse_draft()
+        return float_above(self._total)
+
+    @cached_property
+    def _total(self) -> Fraction:
+        return sum((item.cost(self.waves) for item in self.questions), Fraction(0))
+
+    # Publication.
+
+    def publish(self) -> Survey:
+        """The same survey with every mechanism fixed and every cost exact. Published already, it stays as it is."""
+        if self.published:
+            return self
+        shares = self._shares()
+        items = tuple(item if item.settled else item.settle(self._made(item, shares)) for item in self.questions)
+        done = replace(self, questions=items, split=None)
+        done = replace(done, budget=done.budget or float_above(done._total), published=True)
+        _check_size(len(done.canonical()))
+        return done
+
+    def _made(self, item: Item, shares: Mapping[str, float]) -> Mechanism:
+        if item.epsilon is not None:
+            return item.build(item.epsilon, self.id)
+        return item.spend(Fraction(shares[item.id]), self.waves, self.id)
+
+    def _shares(self) -> dict[str, float]:
+        """What all waves may cost, for each question that does not say so itself."""
+        waiting = [item for item in self.questions if item.epsilon is None]
+        if not waiting:
+            return {}
+        if self.budget is None:
+            raise ParameterError(f"question {waiting[0].id!r}: give it an epsilon, or the survey a budget")
+        left = Fraction(self.budget) - self._total
+        if left <= 0:
+            raise ParameterError(f"budget {self.budget!r} is spent before question {waiting[0].id!r} is asked")
+        if self.split == "equal":
+            shares = split.equally(left, len(waiting))
+        else:
+            shares = split.by_need(left, [partial(self._error, item) for item in waiting])
+        return {item.id: share for item, share in zip(waiting, shares, strict=True)}
+
+    def _error(self, item: Item, share: float) -> float:
+        return item.error(Fraction(share), self.waves)
+
+    def canonical(self) -> bytes:
+        """The bytes of the published document: one spelling, by RFC 8785."""
+        self._refuse_draft()
+        return canonical.dumps(self.to_dict())
+
+    def _refuse_draft(self) -> None:
+        if not self.published:
+            raise ParameterError(f"survey {self.id!r} is a draft: publish it first")
+
+    @cached_property
+    def digest(self) -> str:
+        """What stands for the whole published document."""
+        return "sha256:" + hashlib.sha256(self.canonical()).hexdigest()
+
+    def question(self, name: str) -> Item:
+        """The question with this id."""
+        for item in self.questions:
+            if item.id == name:
+                return item
+        raise ParameterError(f"survey {self.id!r} has no question {name!r:.60}")
+
+
+def _check_size(size: int) -> None:
+    if size > MAX_BYTES:
+        raise ParameterError(f"a survey must have at most {MAX_BYTES:,} bytes, got {size:,}")
+
+
+def _check_version(data: Any) -> None:
+    if not isinstance(data, Mapping):
+        raise ParameterError(f"a survey must be a mapping of fields, got {data!r:.40}")
+    if "sottovoce" not in data:
+        raise ParameterError(f"a survey must begin with the version of its format, sottovoce: {VERSION}")
+    version = checks.whole(1, 10**6)("sottovoce", data["sottovoce"])
+    if version > VERSION:
+        raise ParameterError(f"sottovoce: {version} is a newer format than this program knows ({VERSION}): update it")
+
+
+def _entries(name: str, data: Any, least: int, most: int, read: Callable[..., Any]) -> tuple[Any, ...]:
+    if not isinstance(data, list) or not least <= len(data) <= most:
+        raise ParameterError(f"{name} must be a list of {least} to {most} entries, got {_shown(data)}")
+    return tuple(read(entry, f"{name[:-1]} {at}") for at, entry in enumerate(data, 1))
+
+
+def _shown(data: Any) -> str:
+    return f"{len(data)} of them" if isinstance(data, list) else f"{data!r:.40}"
+
+
+def _schedule(data: Any) -> dict[str, Any]:
+    try:
+        fields = checks.check_fields(data, ("waves",), ("every",))
+        waves = checks.whole(1, MAX_WAVES)("waves", fields["waves"])
+        every = checks.one_of(*EVERY)("every", fields["every"]) if "every" in fields else None
+    except ParameterError as error:
+        raise ParameterError(f"schedule: {error}") from None
+    return {"waves": waves, "every": every}

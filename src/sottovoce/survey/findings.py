@@ -1,0 +1,39 @@
+"""What is risky about a survey, before it is sent out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import UTC, datetime
+
+from sottovoce.mechanisms import Longitudinal
+from sottovoce.planning import Finding, lint
+from sottovoce.survey.document import Survey
+
+LARGE = 4.0
+"""Beyond this epsilon, all answers of a person together may take an even belief to more than 98%."""
+
+
+def findings(survey: Survey, now: datetime | None = None) -> list[Finding]:
+    """Things to know about a published survey."""
+    weak = lint([{"name": item.id, "epsilon": item.epsilon} for item in survey.questions])
+    return [*_papers(survey, now or datetime.now(UTC)), *_costs(survey), *weak]
+
+
+def _papers(survey: Survey, now: datetime) -> Iterator[Finding]:
+    if survey.contact is None:
+        yield Finding("warning", "contact", "there is no contact: people have nobody to ask")
+    if survey.expires is None:
+        yield Finding("warning", "expires", "there is no expiry: devices would answer for ever")
+    elif survey.expires <= now:
+        yield Finding("warning", "expired", f"it expired at {survey.expires:%Y-%m-%dT%H:%M:%SZ}: no device answers it")
+
+
+def _costs(survey: Survey) -> Iterator[Finding]:
+    for item in survey.questions if survey.waves > 1 else ():
+        cost, once = survey.costs[item.id], item.mechanism.epsilon
+        message = f"{item.id}: {survey.waves:,} waves cost epsilon = {cost:.6g}, not {once:.6g}"
+        if isinstance(item.mechanism, Longitudinal):
+            message += f" ({item.mechanism.epsilon_forever:.6g} if the answer never changes; when it does may show)"
+        yield Finding("warning", "waves", message)
+    if survey.epsilon > LARGE:
+        yield Finding("warning", "budget", f"the answers of one person cost epsilon = {survey.epsilon:.6g} together")

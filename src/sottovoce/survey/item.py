@@ -1,0 +1,202 @@
+"""One question of a survey, and one covariate."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import cached_property
+from typing import Any
+
+from sottovoce.domain import Domain
+from sottovoce.errors import ParameterError, SottovoceError
+from sottovoce.mechanisms import Longitudinal, Mechanism, mechanism
+from sottovoce.privacy import MAX_EPSILON, float_below
+from sottovoce.survey import checks, remembered
+from sottovoce.survey.kinds import FIELDS, KINDS, Kind
+
+MAX_TEXT = 1000
+MAX_BITS = 2**20
+Values = int | tuple[str | float, ...]
+
+COMMON: dict[str, checks.Check] = {
+    "id": checks.matching(checks.FIELD_ID),
+    "text": checks.text(MAX_TEXT),
+    "kind": checks.one_of(*KINDS),
+}
+
+
+@dataclass(frozen=True)
+class Item:
+    """One question. Which of the fields it has depends on its kind; its mechanism is settled when it is published.
+
+    >>> item = Item.from_dict({"id": "smokes", "text": "Do you smoke?", "kind": "yes_no", "epsilon": 1})
+    >>> item.settle(item.build(1.0)).mechanism
+    RandomizedResponse(2 values, epsilon=1)
+    """
+
+    id: str
+    text: str
+    kind: str
+    values: Values | None = None
+    missing: str | None = None
+    low: float | None = None
+    high: float | None = None
+    outside: str | None = None
+    estimate: str | None = None
+    bins: int | None = None
+    max_bytes: int | None = None
+    longer: str | None = None
+    normalise: str | None = None
+    by: str = "auto"
+    """The name of the mechanism, or auto."""
+    memoize: bool = False
+    permanent: float | None = None
+    """For a memoized question, what any number of reports of one answer may cost; by default twice one report."""
+    epsilon: float | None = None
+    """What one report may cost; once published, what it costs."""
+    settled: Mechanism | None = None
+
+    @property
+    def mechanism(self) -> Mechanism:
+        """What asks the question. A draft has none yet."""
+        if self.settled is None:
+            raise ParameterError(f"question {self.id!r} has no mechanism until its survey is published")
+        return self.settled
+
+    @classmethod
+    def from_dict(cls, data: object, place: str = "question") -> Item:
+        """A question of a document. An error names it."""
+        name = data.get("id") if isinstance(data, Mapping) else None
+        try:
+            return cls._read(data)
+        except SottovoceError as error:
+            known = isinstance(name, str) and checks.FIELD_ID.fullmatch(name)
+            raise ParameterError(f"{f'question {name!r}' if known else place}: {error!s:.300}") from None
+
+    @classmethod
+    def _read(cls, data: object) -> Item:
+        kind = KINDS[COMMON["kind"]("kind", checks.mapping(data).get("kind"))]
+        required, optional = COMMON | kind.required, kind.optional
+        fields = checks.check_fields(data, required, (*optional, "epsilon", "mechanism", "memoize"))
+        made = {name: check(name, fields[name]) for name, check in required.items()}
+        made |= {n: check(n, fields[n]) if n in fields else default for n, (check, default) in optional.items()}
+        item = cls(**kind.complete(made), **_asking(kind, fields))
+        kind.check(item)
+        return item._checked()
+
+    def _checked(self) -> Item:
+        """A mechanism that is written down must be one for this question."""
+        if self.settled is not None:
+            rules = KINDS[self.kind]
+            _check_report(self.settled)
+            if not rules.same_domain(self, self.settled.domain) or not rules.suits(self, self.settled):
+                raise ParameterError(f"mechanism must be one for this question, got {self.settled!r}")
+        return self
+
+    def build(self, epsilon: float, salt: str = "") -> Mechanism:
+        """The best mechanism one report of which costs at most epsilon. Hash functions, if any, depend on the salt."""
+        try:
+            return _check_report(KINDS[self.kind].build(self, epsilon, f"{salt}/{self.id}"))
+        except ParameterError as error:
+            raise ParameterError(f"question {self.id!r}: {error}") from None
+
+    def spend(self, share: Fraction, waves: int, salt: str = "") -> Mechanism:
+        """The best mechanism all waves of which cost at most a share of the budget."""
+        if self.memoize:
+            return remembered.within(self, KINDS[self.kind].domain(self), share, waves)
+        return self.build(min(float_below(share / waves), float(MAX_EPSILON)), salt)
+
+    def error(self, share: Fraction, waves: int) -> float:
+        """The standard error of one report at the worst answers, as a part of the range or the whole."""
+        return KINDS[self.kind].error(self.spend(share, waves))
+
+    def settle(self, made: Mechanism) -> Item:
+        """The same question with its mechanism fixed, and its exact cost."""
+        return replace(self, by="auto", memoize=False, permanent=None, settled=made, epsilon=made.epsilon)
+
+    def cost(self, waves: int) -> Fraction:
+        """What the question may cost a person in so many waves: nothing yet, if it has no epsilon.
+
+        A remembered answer costs once, as long as it stays the same. Here it is taken to change in every wave.
+        """
+        if self.epsilon is None:
+            return Fraction(0)
+        made = self.build(self.epsilon) if self.memoize else self.settled
+        if isinstance(made, Longitudinal):
+            return Fraction(made.epsilon_after(waves - 1))
+        return waves * Fraction(self.epsilon)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The question as a document has it, with all that has a default spelled out."""
+        record: dict[str, Any] = {"id": self.id, "text": self.text, "kind": self.kind}
+        for name in FIELDS:
+            value = getattr(self, name)
+            if value is not None:
+                record[name] = list(value) if isinstance(value, tuple) else value
+        if self.epsilon is not None:
+            record["epsilon"] = self.epsilon
+        record["mechanism"] = self.by if self.settled is None else self.settled.to_dict()
+        if self.memoize:
+            record["memoize"] = {"permanent": self.permanent} if self.permanent is not None else True
+        return record
+
+
+def _check_report(made: Mechanism) -> Mechanism:
+    """Nobody should be made to send a megabyte, or to draw a coin for each bit of it."""
+    if made.bits > MAX_BITS:
+        raise ParameterError(f"a report must take at most {MAX_BITS:,} bits, and one of {made!r} takes {made.bits:,}")
+    return made
+
+
+def _asking(kind: Kind, fields: Mapping[str, Any]) -> dict[str, Any]:
+    """How a question is asked: by a name, or by a mechanism that is written down and says what it costs."""
+    asked = fields.get("mechanism", "auto")
+    cost = checks.epsilon("epsilon", fields["epsilon"]) if "epsilon" in fields else None
+    if not isinstance(asked, Mapping):
+        by = checks.one_of("auto", *kind.by)("mechanism", asked)
+        return {"by": by, "epsilon": cost, **_remembering(fields.get("memoize", False), cost)}
+    if "memoize" in fields:
+        raise ParameterError("memoize goes with the name of a mechanism: one that is written out says it all")
+    made = mechanism(asked)
+    if cost is not None and cost != made.epsilon:
+        raise ParameterError(f"epsilon must be what the mechanism costs, {made.epsilon!r}, got {cost!r}")
+    return {"settled": made, "epsilon": checks.epsilon("epsilon", made.epsilon)}
+
+
+def _remembering(memoize: Any, cost: float | None) -> dict[str, Any]:
+    """Whether the device remembers a permanent answer, and what it may cost."""
+    if not isinstance(memoize, Mapping):
+        if not isinstance(memoize, bool):
+            raise ParameterError(f"memoize must be true, false or {{permanent: epsilon}}, got {memoize!r:.40}")
+        return {"memoize": memoize}
+    permanent = checks.epsilon("permanent", checks.check_fields(memoize, ("permanent",), ())["permanent"])
+    if cost is None or cost >= permanent:
+        raise ParameterError(f"epsilon must be given, and below permanent = {permanent:g}, got {cost}")
+    return {"memoize": True, "permanent": permanent}
+
+
+@dataclass(frozen=True)
+class Covariate:
+    """Something public about a person that goes with the reports as it is."""
+
+    id: str
+    values: tuple[str, ...]
+    text: str | None = None
+
+    @classmethod
+    def from_dict(cls, data: object, place: str = "covariate") -> Covariate:
+        try:
+            fields = checks.check_fields(data, ("id", "values"), ("text",))
+            made = {name: COMMON[name](name, fields[name]) for name in ("id", "text") if name in fields}
+            return cls(**made, values=checks.texts("values", fields["values"]))
+        except SottovoceError as error:
+            raise ParameterError(f"{place}: {error}") from None
+
+    @cached_property
+    def domain(self) -> Domain:
+        """What may be answered: one of the values, and nothing missing."""
+        return Domain(self.values)
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"id": self.id, **({"text": self.text} if self.text else {}), "values": list(self.values)}

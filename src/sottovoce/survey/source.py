@@ -1,0 +1,75 @@
+"""Survey files: JSON, or YAML without its traps.
+
+YAML is read by the rules of its version 1.2, as JSON would be: `no` is text and not false, a date is text, a key that
+occurs twice is an error, and nothing refers to anything else in the file.
+"""
+
+from __future__ import annotations
+
+import functools
+import re
+from pathlib import Path
+from typing import Any, ClassVar
+
+from sottovoce import canonical
+from sottovoce.errors import FileError, ParameterError
+from sottovoce.lazy import load
+
+PLAIN = {
+    "null": r"null|~|",
+    "bool": r"true|false",
+    "int": r"-?(0|[1-9][0-9]*)",
+    "float": r"-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][-+]?[0-9]+)?",
+}
+
+
+def read(path: Path, most: int) -> Any:
+    """The value in a file of at most so many bytes."""
+    try:
+        with path.open("rb") as file:
+            data = file.read(most + 1)
+    except OSError as error:
+        reason = "no such file" if isinstance(error, FileNotFoundError) else f"cannot be read: {error.strerror}"
+        raise FileError(f"{path}: {reason}") from None
+    if len(data) > most:
+        raise ParameterError(f"a survey must have at most {most:,} bytes")
+    return canonical.loads(data) if path.suffix == ".json" else from_yaml(data)
+
+
+def from_yaml(data: bytes) -> Any:
+    """The value of a YAML document, in JSON's types."""
+    yaml = load("yaml")
+    try:
+        text = data.decode("utf-8")
+        return canonical.loads(canonical.dumps(yaml.load(text, Loader=_loader())))
+    except UnicodeError:
+        raise ParameterError("YAML must be valid UTF-8") from None
+    except RecursionError:
+        raise ParameterError(f"YAML must be nested at most {canonical.MAX_DEPTH} levels deep") from None
+    except yaml.YAMLError as error:
+        raise ParameterError(f"not YAML: {' '.join(str(error).split()):.160}") from None
+
+
+@functools.cache
+def _loader() -> Any:
+    yaml = load("yaml")
+
+    class Plain(yaml.SafeLoader):  # type: ignore[misc, name-defined]
+        yaml_implicit_resolvers: ClassVar[dict[str, Any]] = {}
+
+        def compose_node(self, parent: Any, index: Any) -> Any:
+            if self.check_event(yaml.AliasEvent):
+                raise yaml.composer.ComposerError(None, None, "a survey has no aliases", self.peek_event().start_mark)
+            return super().compose_node(parent, index)
+
+        def construct_mapping(self, node: Any, deep: bool = False) -> dict[Any, Any]:
+            seen: set[str] = set()
+            for key in (str(key.value) for key, _ in node.value):
+                if key in seen:
+                    raise ParameterError(f"a key must occur once, got {key!r:.40} twice")
+                seen.add(key)
+            return dict(super().construct_mapping(node, deep))
+
+    for kind, pattern in PLAIN.items():
+        Plain.add_implicit_resolver(f"tag:yaml.org,2002:{kind}", re.compile(f"(?:{pattern})$"), None)
+    return Plain
