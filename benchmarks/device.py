@@ -37,8 +37,13 @@ def least(work: Callable[[int], float]) -> float:
 
 
 def survey(number: int) -> Survey:
-    kinds: list[dict[str, Any]] = [{"kind": "yes_no"}, {"kind": "choice", "values": 16}, {"kind": "number", "low": 0, "high": 100},
-             {"kind": "ordered", "values": 100}, {"kind": "multiple", "values": ["a", "b", "c"]}]  # fmt: skip
+    kinds: list[dict[str, Any]] = [
+        {"kind": "yes_no"},
+        {"kind": "choice", "values": 16},
+        {"kind": "number", "low": 0, "high": 100},
+        {"kind": "ordered", "values": 100},
+        {"kind": "multiple", "values": ["a", "b", "c"]},
+    ]
     questions = [{"id": f"q{i}", "text": "?", "epsilon": 0.5, **kinds[i % 5]} for i in range(10)]
     return Survey.from_dict({"sottovoce": 1, "id": f"s{number}", "title": "Ten", "questions": questions}).publish()
 

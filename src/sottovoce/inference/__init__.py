@@ -10,8 +10,10 @@ from sottovoce.inference.proportion import Proportion, Proportions
 from sottovoce.inference.result import TestResult
 from sottovoce.inference.sequences import ConfidenceSequence, anytime, log_evidence
 from sottovoce.inference.tests import fit_test, homogeneity_test, independence_test, table_test
+from sottovoce.inference.waves import Change, change
 
 __all__ = [
+    "Change",
     "ConfidenceSequence",
     "DrawnProportion",
     "JointProportions",
@@ -21,6 +23,7 @@ __all__ = [
     "Proportions",
     "TestResult",
     "anytime",
+    "change",
     "detectable",
     "detectable_change",
     "difference_test",

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass
-from fractions import Fraction
 from numbers import Real
 from typing import TYPE_CHECKING, Any
 
@@ -67,7 +66,7 @@ class Law:
 def _chance(name: str, part: str, value: object) -> float:
     if isinstance(value, bool) or not isinstance(value, Real) or not 0 <= to_float(value) <= 1:
         raise ParameterError(f"the design of {name!r} must have a probability as its {part}, got {value!r:.40}")
-    return float(Fraction(value)) if isinstance(value, Fraction) else float(value)
+    return float(value)
 
 
 def z_value(level: object) -> float:

@@ -10,9 +10,10 @@ from typing import Any
 
 from sottovoce.errors import ParameterError
 from sottovoce.inference.regression.data import Data, read
+from sottovoce.inference.regression.kinds import LinearResult, LogisticResult
 from sottovoce.inference.regression.model import Bernoulli, Corrected, Family, Model, Normal
 from sottovoce.inference.regression.newton import Fit, maximise
-from sottovoce.inference.regression.result import LinearResult, LogisticResult, RegressionResult
+from sottovoce.inference.regression.result import RegressionResult
 from sottovoce.lazy import numpy as np
 
 __all__ = ["LinearResult", "LogisticResult", "RegressionResult", "linear", "logistic"]

@@ -29,17 +29,21 @@ def without(model: Model, fit: Fit, columns: Iterable[int]) -> Fit:
 def profile(model: Model, fit: Fit, at: int, stderr: float, height: float) -> tuple[float, float]:
     """The values of one coefficient whose best log-likelihood is within `height` of the greatest there is."""
     free = np.arange(model.size) != at
-    top, best = fit.point.loglik, float(fit.theta[at])
-    starts = [fit.theta]
+    best, reach = float(fit.theta[at]), float(np.sqrt(2 * height))
+    starts, known = [fit.theta], {best: -reach}
 
     def excess(value: float) -> float:
-        """How far beyond the height the profile is at a value; each search begins where the last one ended."""
-        found = maximise(model, np.where(free, starts[-1], value), free)
-        starts.append(found.theta)
-        return top - found.point.loglik - height
+        """How far beyond the reach the signed root of the likelihood ratio is: nearly a straight line.
 
-    step = stderr * np.sqrt(2 * height)
-    return _crossing(excess, best, -step, starts), _crossing(excess, best, step, starts)
+        Each search begins where the last one ended. What was found is kept, lest another search end elsewhere.
+        """
+        if value not in known:
+            found = maximise(model, np.where(free, starts[-1], value), free)
+            starts.append(found.theta)
+            known[value] = float(np.sqrt(2 * max(fit.point.loglik - found.point.loglik, 0.0))) - reach
+        return known[value]
+
+    return _crossing(excess, best, -reach * stderr, starts), _crossing(excess, best, reach * stderr, starts)
 
 
 def _crossing(excess: Callable[[float], float], best: float, step: float, starts: list[Array]) -> float:
@@ -48,7 +52,7 @@ def _crossing(excess: Callable[[float], float], best: float, step: float, starts
     inside, outside = best, best + step
     for _ in range(WIDENINGS):
         if excess(outside) > 0:
-            place: float = scipy.optimize.brentq(excess, inside, outside, xtol=1e-7 * abs(step), rtol=1e-12)
+            place: float = scipy.optimize.brentq(excess, inside, outside, xtol=1e-6 * abs(step), rtol=1e-12)
             return place
         inside, outside = outside, outside + 2 * (outside - best)
     return float(np.copysign(np.inf, step))

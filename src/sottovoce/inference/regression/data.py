@@ -103,7 +103,7 @@ class Data:
             names += [term if fixed[at] else f"{term} at {where}" for at, term in enumerate(self.terms)]
             columns += list(matrix.T)
         Z = np.stack(columns, axis=1)
-        kept = [at for at in range(len(names)) if at not in set(_dependent(Z))]
+        kept = sorted(set(range(len(names))) - set(_dependent(Z)))
         return [names[at] for at in kept], Z[:, kept]
 
     def _latent(self, formula: str) -> tuple[list[str], Array]:

@@ -17,7 +17,8 @@ if TYPE_CHECKING:
 
 def of_frame(result: RegressionResult, frame: Any, level: float | None) -> Any:
     """For the rows of a frame, with every predictor taken as true; rows with gaps get no number."""
-    table = to_pandas(frame)
+    given = to_pandas(frame)
+    table = given.reset_index(drop=True)
     needed = [name for name in result.data.laws if name != result.data.outcome]
     missing = [name for name in needed if name not in table.columns]
     if missing:
@@ -30,7 +31,7 @@ def of_frame(result: RegressionResult, frame: Any, level: float | None) -> Any:
     matrix = result.data.matrix(complete)
     expected, gradient = _expected(result, matrix[None], np.ones((1, len(matrix))))
     predicted = _shown(result, expected, gradient, complete.index, level)
-    return predicted.reindex(table.index) if len(complete) < len(table) else predicted
+    return predicted.reindex(table.index).set_axis(given.index)
 
 
 def of_the_fitted(result: RegressionResult, level: float | None) -> Any:

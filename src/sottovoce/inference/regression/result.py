@@ -13,7 +13,7 @@ from sottovoce.inference.regression import compare, predict, summary
 from sottovoce.inference.regression.data import Data
 from sottovoce.inference.regression.model import Model
 from sottovoce.inference.regression.newton import Fit, solve
-from sottovoce.lazy import load, scipy
+from sottovoce.lazy import load
 from sottovoce.lazy import numpy as np
 
 if TYPE_CHECKING:
@@ -234,9 +234,16 @@ class RegressionResult:
         """One line that says what the numbers rest on: which variables were randomized, by what, and which public."""
         return summary.caption(self)
 
-    def plot(self, level: float = 0.95, method: str = "wald", intercept: bool = False, ax: Axes | None = None) -> Axes:
-        """A dot and its interval for each coefficient. Needs matplotlib; returns the axes."""
-        return summary.plot(self, level, method, intercept, ax)
+    def plot(
+        self,
+        level: float = 0.95,
+        method: str = "wald",
+        intercept: bool = False,
+        truth: Any = None,
+        ax: Axes | None = None,
+    ) -> Axes:
+        """A dot and its interval for each coefficient; the true ones, if they are known, as ticks. Needs matplotlib."""
+        return summary.plot(self, level, method, intercept, truth, ax)
 
     def __str__(self) -> str:
         return str(self.summary())
@@ -246,68 +253,6 @@ class RegressionResult:
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self.data.formula!r}; {self.caption}>"
-
-
-class LogisticResult(RegressionResult):
-    """Coefficients of a true yes: the logarithms of odds ratios."""
-
-    kind: ClassVar[str] = "logistic"
-    measure: ClassVar[str] = "probability"
-
-    def odds_ratios(self, level: float = 0.95, method: str = "wald") -> pd.DataFrame:
-        """By how much the odds of a true yes are multiplied by one more of each term, with intervals."""
-        frame = self.interval(level, method)
-        frame.insert(0, "odds ratio", self.params)
-        ratios: pd.DataFrame = frame.apply(np.exp)
-        return ratios
-
-    @property
-    def pseudo_r2(self) -> float:
-        """McFadden's, of the outcome: what the terms add to its log-likelihood, over what there was to add.
-
-        Randomization makes most of an answer unpredictable, so that it is far below that of an open survey.
-        """
-        eta = self.model.X[0] @ self._null.theta[: self.model.terms]
-        alone = self.model.weights @ self.model.family.curve(eta[None], np.empty(0)).log[0]
-        return float((self.null_loglik - self.loglik) / alone) if alone else float("nan")
-
-    def _facts(self) -> dict[str, float]:
-        return {"pseudo R2": self.pseudo_r2}
-
-    def _mean(self, eta: Array) -> tuple[Array, Array]:
-        share: Array = scipy.special.expit(eta)
-        return share, share * scipy.special.expit(-eta)
-
-    def _ends(self, expected: Array, half: Array) -> tuple[Array, Array]:
-        with np.errstate(divide="ignore", invalid="ignore"):
-            logit, wide = scipy.special.logit(expected), half / (expected * (1 - expected))
-        return scipy.special.expit(logit - wide), scipy.special.expit(logit + wide)
-
-
-class LinearResult(RegressionResult):
-    """Coefficients of a public number on predictors of which some were randomized, by maximum likelihood."""
-
-    kind: ClassVar[str] = "linear"
-    measure: ClassVar[str] = "mean"
-
-    @property
-    def sigma(self) -> float:
-        """The standard deviation of the errors."""
-        return float(np.exp(self.fit.theta[self.model.terms]))
-
-    @property
-    def r2(self) -> float:
-        """The share of the variance that the true predictors explain."""
-        return float(1 - np.exp(2 * (self.fit.theta - self._null.theta)[self.model.terms]))
-
-    def _facts(self) -> dict[str, float]:
-        return {"sigma": self.sigma, "R2": self.r2}
-
-    def _mean(self, eta: Array) -> tuple[Array, Array]:
-        return eta, np.ones_like(eta)
-
-    def _ends(self, expected: Array, half: Array) -> tuple[Array, Array]:
-        return expected - half, expected + half
 
 
 def _null_text(terms: list[str]) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from html import escape
+from textwrap import wrap
 from typing import TYPE_CHECKING, Any
 
 from sottovoce.errors import ParameterError
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from sottovoce.inference.regression.result import RegressionResult
 
 
+WIDTH = 66
 ESTIMATORS = {
     "likelihood": "maximum likelihood, errors by the observed information",
     "pseudo-likelihood": "weighted likelihood, errors by the sandwich",
@@ -54,8 +56,8 @@ def summary(result: RegressionResult, level: float, method: str) -> Summary:
     """The summary of a regression, with intervals at a level by a method."""
     tail = (1 - level) / 2
     rows = [
-        (row["term"], f"{row['coef']:.4f}", f"{row['stderr']:.4f}", f"{row['z']:.3f}", f"{row['p_value']:.3f}",
-         f"{row['low']:.3f}", f"{row['high']:.3f}")
+        (row["term"], f"{row['coef']:z.4f}", f"{row['stderr']:.4f}", f"{row['z']:z.3f}", f"{row['p_value']:.3f}",
+         f"{row['low']:z.3f}", f"{row['high']:z.3f}")
         for row in _rows(result, level, method)
     ]  # fmt: skip
     header = ("", "coef", "std err", "z", "P>|z|", f"[{tail:.12g}", f"{1 - tail:.12g}]")
@@ -164,17 +166,22 @@ def _plain(value: Any) -> Any:
     return None if isinstance(value, float) and not np.isfinite(value) else value
 
 
-def plot(result: RegressionResult, level: float, method: str, intercept: bool, ax: Axes | None) -> Axes:
+def plot(result: RegressionResult, level: float, method: str, intercept: bool, truth: Any, ax: Axes | None) -> Axes:
     """The coefficients and their intervals, without the intercept unless it is wanted."""
     rows = [row for row in _rows(result, level, method) if intercept or row["term"] != "Intercept"]
     if not rows:
         raise ParameterError("a plot must have a term beside the intercept, or be told to show that")
     unit = "log odds ratio" if result.kind == "logistic" else "coefficient"
     hidden = ", ".join(name for name, law in result.data.laws.items() if not law.public) or "none"
-    return interval_plot(
+    rest = f"n = {result.n:,}; epsilon = {result.epsilon:.6g}; randomized: {hidden}"
+    axes = interval_plot(
         [row["term"] for row in rows],
         *([row[key] for row in rows] for key in ("coef", "low", "high")),
         xlabel=f"{unit} and its {100 * level:.12g}% interval (population)",
-        title=f"{result.data.formula}\nn = {result.n:,}; epsilon = {result.epsilon:.6g}; randomized: {hidden}",
+        title="\n".join([*wrap(result.data.formula, WIDTH), *wrap(rest, WIDTH)]),
+        truth=None if truth is None else [truth[row["term"]] for row in rows],
         ax=ax,
     )
+    if truth is not None:
+        axes.legend(loc="upper left", bbox_to_anchor=(1, 1), frameon=False, fontsize="small")
+    return axes

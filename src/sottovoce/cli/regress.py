@@ -1,0 +1,103 @@
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from sottovoce.cli.options import FILE, json_option
+from sottovoce.cli.show import print_json, progress, write_figure
+from sottovoce.errors import FileError, ParameterError
+
+PLOTS = (".svg", ".png", ".pdf")
+
+
+@click.command()
+@click.argument("data", type=FILE)
+@click.option("--formula", "-f", required=True, help="Outcome and predictors: 'y ~ a + b', 'y ~ a*b + C(region)'.")
+@click.option("--design", "-d", "written", multiple=True, metavar="COLUMN=NAME:...",
+              help="How a column was randomized, such as y=warner:0.7; may be given more than once. "
+              "A column without a design is public.")  # fmt: skip
+@click.option("--linear", is_flag=True, help="Linear regression of a public number, instead of logistic.")
+@click.option("--errors", type=click.Choice(["any", "normal"]), default="any", show_default=True,
+              help="For --linear: the law of the errors.")  # fmt: skip
+@click.option("--latent", metavar="FORMULA", help="What hidden predictors depend on: '~ b'. [default: all public ones]")
+@click.option("--weights", metavar="COLUMN", help="Survey weights.")
+@click.option("--test", "tests", multiple=True, metavar="TERM", help="Test a term; may be given more than once.")
+@click.option("--level", type=float, default=0.95, show_default=True, help="The coverage of the intervals.")
+@click.option("--method", type=click.Choice(["wald", "likelihood"]), default="wald", show_default=True,
+              help="Which intervals.")  # fmt: skip
+@click.option("--plot", type=FILE, help="Draw the coefficients: .svg, .png or .pdf.")
+@json_option
+def regress(data: Path, level: float, method: str, tests: tuple[str, ...], plot: Path | None, as_json: bool,
+            **asked: Any) -> None:  # fmt: skip
+    """Regression on the columns of DATA (CSV, Parquet or Arrow), of which some hold randomized answers.
+
+    Coefficients are about the truth behind the answers, and their errors about the population sampled.
+    """
+    if plot and (plot.suffix not in PLOTS or plot.resolve() == data.resolve()):
+        raise ParameterError(f"{plot}: a plot must end in {', '.join(PLOTS)}, and not be the data")
+    result = _fitted(data, asked)
+    found = {term: result.test(term) for term in tests}
+    if plot:
+        write_figure(plot, result.plot(level, method).get_figure())
+    if as_json:
+        record = result.to_dict(level, method)
+        print_json(record | ({"tests": {term: test.to_dict() for term, test in found.items()}} if found else {}))
+        return
+    click.echo(str(result.summary(level, method)))
+    for test in found.values():
+        click.echo(str(test))
+
+
+def _fitted(data: Path, asked: dict[str, Any]) -> Any:
+    from sottovoce.inference.regression import linear, logistic
+
+    designs = dict(_design(text) for text in asked["written"])
+    if len(designs) < len(asked["written"]):
+        raise ParameterError("--design must be given once for a column")
+    try:
+        frame, weights = _frame(data, asked)
+        options = {"latent": asked["latent"], "weights": weights}
+        if asked["linear"]:
+            return linear(asked["formula"], frame, designs, errors=asked["errors"], **options)
+        return logistic(asked["formula"], frame, designs, **options)
+    except ParameterError as error:  # Other errors name the file already.
+        raise ParameterError(f"{data}: {error}") from None
+
+
+def _design(text: str) -> tuple[str, Any]:
+    from sottovoce import designs
+
+    column, sign, written = text.partition("=")
+    if not sign or not column.strip():
+        raise ParameterError(f"--design must be COLUMN=NAME:..., such as y=warner:0.7, got {text!r:.60}")
+    return column.strip(), designs.parse(written)
+
+
+def _frame(data: Path, asked: dict[str, Any]) -> tuple[dict[str, Any], Any]:
+    """The columns that are needed; the text of a CSV file is taken for numbers where all of a column are."""
+    from sottovoce import files
+    from sottovoce.inference.regression.data import variables
+    from sottovoce.lazy import pyarrow as pa
+
+    names = variables(asked["formula"], asked["latent"], list(files.Table(data, []).schema.names))
+    table = files.Table(data, list(dict.fromkeys([*names, *([asked["weights"]] if asked["weights"] else [])])))
+    batches = list(progress(table.batches(), table.progress, "reading"))
+    if not batches:
+        raise FileError(f"{data}: has no rows")
+    whole = pa.Table.from_batches(batches)
+    columns = {name: _numbers(whole.column(name)).to_pandas() for name in table.columns}
+    weights = columns[asked["weights"]] if asked["weights"] else None
+    return {name: columns[name] for name in names}, weights
+
+
+def _numbers(column: Any) -> Any:
+    from sottovoce.lazy import pyarrow as pa
+
+    if not pa.types.is_string(column.type):
+        return column
+    try:
+        return column.cast(pa.float64())
+    except pa.ArrowInvalid:
+        return column
