@@ -58,6 +58,8 @@ def encode(submission: Submission) -> bytes:
 
 def decode(data: bytes, survey: Survey) -> Submission:
     """The submission in untrusted bytes. Whatever the survey does not allow is refused as a whole."""
+    if not isinstance(data, bytes | bytearray):
+        raise ReportError(f"a submission must be bytes, got {type(data).__name__}")
     if len(data) > MAX_BYTES:
         raise ReportError(f"a submission must have at most {MAX_BYTES:,} bytes, got {len(data):,}")
     return check(parse(data), survey)

@@ -8,9 +8,19 @@ import sys
 import click
 
 from sottovoce import __version__
+from sottovoce.cli.analyze import analyze
+from sottovoce.cli.answer import answer, ledger
+from sottovoce.cli.audit import audit
+from sottovoce.cli.compare import compare
 from sottovoce.cli.demo import demo
 from sottovoce.cli.estimate import estimate
+from sottovoce.cli.plan import plan
 from sottovoce.cli.randomize import randomize
+from sottovoce.cli.regress import regress
+from sottovoce.cli.send import export_reports, import_reports, send
+from sottovoce.cli.serve import serve
+from sottovoce.cli.survey import survey
+from sottovoce.cli.token import token
 from sottovoce.errors import SottovoceError
 
 
@@ -46,5 +56,22 @@ def sotto() -> None:
     """Learn from answers you should not see: local differential privacy, exactly."""
 
 
-for command in (randomize, estimate, demo):
+for command in (
+    randomize,
+    estimate,
+    analyze,
+    regress,
+    compare,
+    audit,
+    plan,
+    survey,
+    answer,
+    ledger,
+    demo,
+    serve,
+    send,
+    token,
+    export_reports,
+    import_reports,
+):
     sotto.add_command(command)

@@ -7,7 +7,7 @@ import click
 
 from sottovoce.cli.options import FILE, json_option
 from sottovoce.cli.show import print_json, print_table
-from sottovoce.errors import ParameterError
+from sottovoce.errors import FileError, ParameterError
 
 if TYPE_CHECKING:
     from sottovoce.survey import Survey
@@ -52,7 +52,8 @@ def answer(
     me = Respondent(store, budget, pins={asked.id: pin} if pin else None)
     if not answers:
         return _review(me.review(asked), as_json)
-    given, covariates = _pairs(answers, asked), dict(_pair(text) for text in public)
+    covariates = _pairs(public)
+    given = {name: _typed(asked.question(name), value) for name, value in _pairs(answers).items()}
     body = (me.preview if preview else me.answer)(asked, given, wave, covariates)
     if output and not preview:
         _append(output, body)
@@ -96,22 +97,29 @@ def _published(path: Path) -> Survey:
     from sottovoce.survey import Survey
 
     with reading(path):
-        return Survey.loads(path.read_bytes())
+        data = path.read_bytes()
+    try:
+        return Survey.loads(data)
+    except ParameterError as error:
+        raise ParameterError(f"{path}: {error}") from None
 
 
-def _pairs(texts: tuple[str, ...], survey: Survey) -> dict[str, Any]:
-    """Answers by question; several options have commas between them."""
-    given = {}
-    for text in texts:
-        name, value = _pair(text)
-        given[name] = _typed(survey.question(name), value)
+def _pairs(texts: tuple[str, ...]) -> dict[str, str]:
+    """What is said of each name, once."""
+    given: dict[str, str] = {}
+    for name, value in map(_pair, texts):
+        if name in given:
+            raise ParameterError(f"{name!r:.60} must be answered once, got two answers")
+        given[name] = value
     return given
 
 
 def _typed(question: Any, text: str) -> Any:
-    """An answer as its kind has it."""
+    """An answer as its kind has it; several options have commas between them, and quotes around one with a comma."""
     if question.kind == "multiple":
-        return [_value(question, option) for option in text.split(",") if option]
+        import csv
+
+        return [_value(question, option) for option in next(csv.reader([text]), []) if option]
     return _value(question, text)
 
 
@@ -137,13 +145,15 @@ def _pair(text: str) -> tuple[str, str]:
 def _review(review: Any, as_json: bool) -> None:
     if as_json:
         return print_json({"survey": review.survey.id, "digest": review.survey.digest, "costs": dict(review.costs),
+                           "waves": review.survey.waves, "public": [c.id for c in review.survey.covariates],
                            "epsilon": review.epsilon, "left": review.left, "refusal": review.refusal})  # fmt: skip
     click.echo(str(review))
     return None
 
 
 def _append(path: Path, body: bytes) -> None:
-    from sottovoce.files import reading
-
-    with reading(path), path.open("ab") as file:
-        file.write(body + b"\n")
+    try:
+        with path.open("ab") as file:
+            file.write(body + b"\n")
+    except OSError as error:
+        raise FileError(f"{path}: cannot be written (ask again for the same bytes): {error.strerror}") from None

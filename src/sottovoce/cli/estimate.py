@@ -10,7 +10,7 @@ import click
 from sottovoce.cli.options import FILE, json_option
 from sottovoce.cli.show import print_json, print_result, progress, write_figure
 from sottovoce.errors import FileError, ParameterError, SottovoceError
-from sottovoce.estimate import Estimate
+from sottovoce.estimate import Estimate, HashedEstimate
 from sottovoce.postprocess import STEPS
 from sottovoce.render import label_text
 
@@ -40,6 +40,9 @@ if TYPE_CHECKING:
 )
 @click.option("--range", "ranges", multiple=True, metavar="FIRST:LAST",
               help="The share of a range of ordered values; may be given more than once.")  # fmt: skip
+@click.option("--values", type=FILE, help="Of text: a file with the values to estimate, one on each line.")
+@click.option("--method", type=click.Choice(["mean", "regression"]),
+              help="Of text: each value by itself (the default), or all of them together.")  # fmt: skip
 @click.option("--output", "-o", type=FILE, help="Write the estimates: .csv, .parquet, .arrow or .json.")
 @click.option("--plot", type=FILE, help="Draw them: .svg, .png or .pdf.")
 @json_option
@@ -53,6 +56,8 @@ def estimate(
     top: int | None,
     quantiles: tuple[float, ...],
     ranges: tuple[str, ...],
+    values: Path | None,
+    method: str | None,
     output: Path | None,
     plot: Path | None,
     as_json: bool,
@@ -65,8 +70,9 @@ def estimate(
 
     _check_paths(reports, output, plot)
     tallies = _tallies([files.ReportFile(path) for path in reports])
-    results = {name: tally.estimate() for name, tally in tallies.items()}
-    if (steps or sort or top) and not any(isinstance(result, Estimate) for result in results.values()):
+    results = _estimated(tallies, values, method)
+    kinds = Estimate if steps else Estimate | HashedEstimate
+    if (steps or sort or top) and not any(isinstance(result, kinds) for result in results.values()):
         raise ParameterError("--postprocess, --sort and --top are for frequencies, and there are none here")
     results = {name: _arranged(result, steps, sort, top) for name, result in results.items()}
     errors: dict[str, Any] = {"level": level, "simultaneous": simultaneous, "population": population}
@@ -106,12 +112,33 @@ def _check_paths(reports: tuple[Path, ...], output: Path | None, plot: Path | No
             raise ParameterError(f"{path}: would be written over the reports")
 
 
+def _estimated(tallies: dict[str, Tally[Any]], values: Path | None, method: str | None) -> dict[str, Result]:
+    """What each tally tells; about text it tells something of the values that are named."""
+    from sottovoce.mechanisms.cohorts import Cohorts
+
+    texts = [name for name, tally in tallies.items() if isinstance(tally.mechanism, Cohorts)]
+    if texts and values is None:
+        raise ParameterError(f"{texts[0]}: nobody listed its values: name those to estimate in a file, --values FILE")
+    if not texts and (values or method):
+        raise ParameterError("--values and --method are for text, and there is none here")
+    options = {"values": _lines(values), "method": method or "mean"} if values else {}
+    return {name: tally.estimate(**options if name in texts else {}) for name, tally in tallies.items()}
+
+
+def _lines(path: Path) -> list[str]:
+    from sottovoce.files import reading
+
+    with reading(path):
+        return [line for line in path.read_text("utf-8-sig").splitlines() if line.strip()]
+
+
 def _arranged(result: Result, steps: tuple[str, ...], sort: bool, top: int | None) -> Result:
     """Post-process, sort and cut frequencies; other results are as they are."""
-    if not isinstance(result, Estimate):
+    if isinstance(result, Estimate):
+        for step in steps:
+            result = STEPS[step](result)
+    if not isinstance(result, Estimate | HashedEstimate):
         return result
-    for step in steps:
-        result = STEPS[step](result)
     return result.top(top) if top else result.sort() if sort else result
 
 

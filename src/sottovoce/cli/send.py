@@ -1,0 +1,101 @@
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from sottovoce.cli.options import FILE, json_option
+from sottovoce.cli.serve import opened, store_options
+from sottovoce.cli.show import print_json
+from sottovoce.errors import ParameterError
+from sottovoce.render import plural
+
+if TYPE_CHECKING:
+    from sottovoce.collector.records import Published
+    from sottovoce.collector.store import Store
+
+simulated_option = click.option("--simulated", is_flag=True, help="Take reports that were made with a seed, too.")
+wave_option = click.option("--wave", type=click.IntRange(min=0), default=0, show_default=True,
+                           help="The wave of a file that names none.")  # fmt: skip
+
+
+@click.command()
+@click.argument("file", type=FILE)
+@click.argument("url")
+@wave_option
+@click.option("--attempts", type=click.IntRange(min=1), default=8, show_default=True, help="Tries for each batch.")
+@simulated_option
+@json_option
+def send(file: Path, url: str, wave: int, attempts: int, simulated: bool, as_json: bool) -> None:
+    """Send a FILE of reports to the survey at URL, such as http://127.0.0.1:8000/v1/surveys/sleep.
+
+    The file has a submission on each line, as a client makes them, or is one of reports in Parquet or Arrow, as `sotto
+    randomize` and `sotto export` write them. Sent again, the same file changes nothing.
+    """
+    from sottovoce import transport
+    from sottovoce.collector import intake, transfer
+    from sottovoce.survey import Survey
+
+    bodies: Iterable[bytes]
+    if transfer.is_table(file):
+        survey = Survey.loads(transport.fetch(url, attempts=attempts))
+        batches = transfer.batches(file, survey, wave, simulated)
+        bodies, kind = (transfer.stream(batch) for batch in batches), intake.ARROW
+    else:
+        bodies, kind = transfer.lines(file), intake.LINES
+    accepted = duplicates = 0
+    for body in bodies:
+        taken = transport.send(url, body, kind, attempts=attempts)
+        accepted, duplicates = accepted + taken["accepted"], duplicates + taken["duplicates"]
+    _show(url, accepted, duplicates, as_json)
+
+
+@click.command("export")
+@click.argument("survey")
+@click.argument("file", type=FILE)
+@store_options
+@json_option
+def export_reports(survey: str, file: Path, data: Path, database: str | None, as_json: bool) -> None:
+    """Write all reports to a SURVEY to a Parquet FILE, for Spark, `sotto estimate` or another collector."""
+    from sottovoce.collector import transfer
+
+    store = opened(data, database)
+    count = transfer.export(store, _found(store, survey), file)
+    if as_json:
+        print_json({"file": str(file), "n": count})
+    else:
+        click.echo(f"{file}: {plural(count, 'report')}")
+
+
+@click.command("import")
+@click.argument("survey")
+@click.argument("file", type=FILE)
+@wave_option
+@simulated_option
+@store_options
+@json_option
+def import_reports(
+    survey: str, file: Path, wave: int, simulated: bool, data: Path, database: str | None, as_json: bool
+) -> None:
+    """Add the reports in a Parquet or Arrow FILE to a SURVEY. Those that are there already are not added again."""
+    from sottovoce.collector import transfer
+
+    store = opened(data, database)
+    done = transfer.load_file(store, _found(store, survey), file, wave, simulated)
+    _show(str(file), done.accepted, done.duplicates, as_json)
+
+
+def _found(store: Store, name: str) -> Published:
+    to = store.survey(name)
+    if to is None:
+        raise ParameterError(f"there is no survey {name!r}")
+    return to
+
+
+def _show(place: str, accepted: int, duplicates: int, as_json: bool) -> None:
+    if as_json:
+        print_json({"place": place, "accepted": accepted, "duplicates": duplicates})
+    else:
+        click.echo(f"{plural(accepted, 'report')} accepted, {duplicates:,} were there already")

@@ -1,0 +1,93 @@
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from sottovoce.cli.options import FILE, json_option
+from sottovoce.cli.show import print_json
+
+if TYPE_CHECKING:
+    from sottovoce.collector import Store
+
+FOLDER = click.Path(path_type=Path, file_okay=False)
+
+
+def store_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Where the reports are: a folder, or a database."""
+    database = click.option("--database", metavar="URL", help="PostgreSQL instead: postgresql://user@host/name.")
+    data = click.option("--data", type=FOLDER, default=Path("sottovoce-data"), show_default=True,
+                        help="The folder in which everything is kept.")  # fmt: skip
+    return data(database(command))
+
+
+def opened(data: Path, database: str | None) -> Store:
+    from sottovoce.collector import open_store
+
+    return open_store(data, database)
+
+
+@click.command()
+@click.argument("surveys", type=FILE, nargs=-1)
+@click.option("--port", type=click.IntRange(0, 65535), default=8000, show_default=True, help="0 takes any free one.")
+@click.option("--host", default="127.0.0.1", show_default=True, help="0.0.0.0 lets other machines in.")
+@store_options
+@click.option("--public-estimates", is_flag=True, help="Show estimates to everybody.")
+@click.option("--invited", is_flag=True, help="Publish the surveys for people with an invitation only.")
+@click.option("--rate", type=click.FloatRange(min=0), default=100.0, show_default=True,
+              help="Requests a second from one address; 0 for no limit.")  # fmt: skip
+@json_option
+def serve(
+    surveys: tuple[Path, ...],
+    port: int,
+    host: str,
+    data: Path,
+    database: str | None,
+    public_estimates: bool,
+    invited: bool,
+    rate: float,
+    as_json: bool,
+) -> None:
+    """Run a collector for SURVEYS: it takes reports in, keeps them, and shows estimates.
+
+    A survey that is not there yet is published. The first start prints two tokens, once. It ends on SIGTERM or Ctrl-C,
+    after it has written and acknowledged what it had taken in. No address of a sender is kept or logged.
+    """
+    from sottovoce.collector import Collector
+    from sottovoce.collector.layout import Layout
+    from sottovoce.collector.server import listen, run
+    from sottovoce.survey import Survey
+
+    given = [Layout(Survey.read(path).publish()).survey for path in surveys]
+    store = opened(data, database)
+    for survey in given:
+        store.publish(survey, invited)
+    made = _first_tokens(store)
+    listener = listen(host, port)
+    name = f"[{host}]" if ":" in host else host
+    base = f"http://{name}:{listener.getsockname()[1]}"
+    record = {"url": base, "surveys": [f"{base}/v1/surveys/{one['id']}" for one in store.surveys()], "tokens": made}
+    app = Collector(store, public_estimates=public_estimates, rate=rate or None)
+    run(app, listener, lambda: _announce(record, as_json))
+
+
+def _first_tokens(store: Store) -> dict[str, str]:
+    """One token of each role, if there is none at all."""
+    from sottovoce.collector import tokens
+
+    return {} if store.tokens() else {role: tokens.create(store, role, role)[0] for role in tokens.ROLES}
+
+
+def _announce(record: dict[str, Any], as_json: bool) -> None:
+    if as_json:
+        print_json(record)
+    else:
+        click.echo(f"the collector is at {record['url']}, its description at {record['url']}/docs")
+        for url in record["surveys"]:
+            click.echo(f"survey: {url}")
+        for role, token in record["tokens"].items():
+            click.echo(f"{role} token, shown only now: {token}")
+    sys.stdout.flush()

@@ -1,0 +1,30 @@
+"""The service that takes reports in: durable, private, with no statistics of its own."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from sottovoce.collector.app import Collector
+from sottovoce.collector.records import Unavailable
+from sottovoce.collector.store import Store
+from sottovoce.errors import FileError
+
+__all__ = ["Collector", "Store", "Unavailable", "open_store"]
+
+FILE = "collector.sqlite"
+
+
+def open_store(data: str | Path | None = None, database: str | None = None) -> Store:
+    """The store in PostgreSQL if a database is named, otherwise in a file in the folder `data`, made if need be."""
+    if database is not None:
+        from sottovoce.collector.postgres import PostgresStore
+
+        return PostgresStore(database)
+    from sottovoce.collector.sqlite import SQLiteStore
+
+    folder = Path(data or ".")
+    try:
+        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+    except OSError as error:
+        raise FileError(f"{folder}: cannot be made: {error.strerror}") from None
+    return SQLiteStore(folder / FILE)

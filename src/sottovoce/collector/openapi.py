@@ -1,0 +1,165 @@
+"""The description of the service, by OpenAPI 3.1: what programs can be generated from, and tests."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sottovoce import __version__
+
+ID = {"type": "string", "pattern": "^[0-9a-f]{32}$"}
+COUNT = {"type": "integer", "minimum": 0}
+TEXT = {"type": "string"}
+DIGEST = {"type": "string", "pattern": "^sha256:[0-9a-f]{64}$"}
+
+
+def _object(**properties: Any) -> dict[str, Any]:
+    return {"type": "object", "required": list(properties), "properties": properties}
+
+
+def _list(items: Any) -> dict[str, Any]:
+    return {"type": "array", "items": items}
+
+
+PLACE = {"question": TEXT, "wave": COUNT, "group": {"type": "object", "additionalProperties": TEXT}}
+SCHEMAS: dict[str, Any] = {
+    "Error": _object(error=_object(code=TEXT, message=TEXT)),
+    "Submission": {
+        **_object(
+            covariates={"type": "object", "additionalProperties": TEXT},
+            id=ID,
+            reports={"type": "object", "additionalProperties": {"type": ["integer", "string", "null"]}},
+            survey=DIGEST,
+            wave=COUNT,
+        ),
+        "additionalProperties": False,
+    },
+    "Batch": {**_object(reports={**_list({"$ref": "#/components/schemas/Submission"}), "minItems": 1}),
+              "additionalProperties": False},
+    "Taken": _object(accepted=COUNT, duplicates=COUNT),
+    "Survey": _object(sottovoce={"const": 1}, id={"type": "string", "pattern": "^[a-z0-9-]{1,64}$"}, title=TEXT,
+                      questions=_list({"type": "object"})),
+    "Published": _object(id=TEXT, digest=DIGEST),
+    "Surveys": _object(surveys=_list(_object(id=TEXT, digest=DIGEST, state={"enum": ["open", "closed"]},
+                                             invited={"type": "boolean"}))),
+    "Closed": _object(id=TEXT, state={"const": "closed"}),
+    "Estimates": _object(
+        survey=TEXT,
+        digest=DIGEST,
+        results=_list(_object(**PLACE, n=COUNT, epsilon={"type": "number"}, level={"type": "number"},
+                              estimates=_list({"type": "object"}))),
+        withheld=_list(_object(**PLACE, reason=TEXT)),
+    ),
+    "Health": _object(status={"const": "ok"}),
+}  # fmt: skip
+
+ERRORS = {
+    400: "Malformed, for another survey, or a bad query.",
+    401: "No valid token.",
+    403: "A token of another role, or an invitation that is not valid.",
+    404: "No such survey.",
+    405: "Another method is needed.",
+    408: "The body did not come in time.",
+    409: "Contradicts what is there: a known id with another report, a known survey with another document.",
+    410: "The survey is closed or has expired.",
+    413: "Too large.",
+    415: "Another content type is needed.",
+    429: "Too many requests from one address.",
+    503: "The storage cannot be used now. Nothing was acknowledged: send the same again.",
+    507: "The disk is full.",
+}
+
+
+def _ref(name: str) -> dict[str, Any]:
+    return {"$ref": f"#/components/schemas/{name}"}
+
+
+def _json(name: str) -> dict[str, Any]:
+    return {"application/json": {"schema": _ref(name)}}
+
+
+def _operation(
+    summary: str, done: dict[int, tuple[str, dict[str, Any]]], errors: tuple[int, ...], **more: Any
+) -> dict[str, Any]:
+    responses = {str(status): {"description": text, "content": content} for status, (text, content) in done.items()}
+    for status in (*errors, 429, 503):
+        responses[str(status)] = {"description": ERRORS[status], "content": _json("Error")}
+    return {"summary": summary, "responses": responses, **more}
+
+
+def _parameter(name: str, schema: dict[str, Any], text: str, **more: Any) -> dict[str, Any]:
+    return {"name": name, "in": "query", "required": False, "schema": schema, "description": text, **more}
+
+
+SURVEY = {"name": "id", "in": "path", "required": True, "description": "The id of a survey.",
+          "schema": {"type": "string", "pattern": "^[a-z0-9-]{1,64}$"}}  # fmt: skip
+LOCKED: list[dict[str, list[str]]] = [{"token": []}]
+BINARY = {"schema": {"type": "string", "format": "binary"}}
+INVITED = _parameter("invited", {"type": "boolean"}, "Whether each report needs an invitation.")
+INVITATION = {"name": "sottovoce-invitation", "in": "header", "required": False, "schema": TEXT,
+              "description": "For surveys by invitation: good for one report."}  # fmt: skip
+QUERY = [
+    _parameter("question", _list(TEXT), "Only these questions."),
+    _parameter("wave", COUNT, "Only this wave."),
+    _parameter("by", _list(TEXT), "Separately for each value of these covariates."),
+    _parameter("level", {"type": "number", "exclusiveMinimum": 0, "exclusiveMaximum": 1}, "Coverage of the intervals."),
+    _parameter("population", {"type": "boolean"}, "Errors about the population sampled, not the respondents alone."),
+    _parameter("value", _list(TEXT), "Values to estimate, for questions whose values are not listed."),
+    _parameter("format", {"enum": ["json", "csv", "parquet", "arrow"]}, "The form of the answer."),
+]
+
+
+def _paths() -> dict[str, Any]:
+    publish = _operation(
+        "Publish a survey", {200: ("Known already.", _json("Published")), 201: ("New.", _json("Published"))},
+        (400, 401, 403, 408, 409, 413), security=LOCKED, parameters=[INVITED],
+        requestBody={"required": True, "content": _json("Survey")},
+    )  # fmt: skip
+    bodies = {
+        "application/json": {"schema": {"oneOf": [_ref("Submission"), _ref("Batch")]}},
+        "application/x-ndjson": {"schema": TEXT},
+        "application/vnd.apache.arrow.stream": BINARY,
+    }
+    tables = {"application/json": {"schema": _ref("Estimates")}, "text/csv": {"schema": TEXT},
+              "application/vnd.apache.parquet": BINARY, "application/vnd.apache.arrow.stream": BINARY}  # fmt: skip
+    return {
+        "/v1/surveys": {
+            "get": _operation(
+                "All surveys", {200: ("Their ids.", _json("Surveys"))}, (401, 403), security=LOCKED),
+            "post": publish,
+            "put": publish,
+        },
+        "/v1/surveys/{id}": {
+            "parameters": [SURVEY],
+            "get": _operation("A published survey, byte for byte", {200: ("The survey.", _json("Survey")),
+                              304: ("As you have it.", {})}, (404,)),
+        },
+        "/v1/surveys/{id}/close": {
+            "parameters": [SURVEY],
+            "post": _operation("Take no more reports", {200: ("Closed.", _json("Closed"))}, (401, 403, 404),
+                               security=LOCKED),
+        },
+        "/v1/surveys/{id}/reports": {
+            "parameters": [SURVEY],
+            "post": _operation("Send reports", {200: ("All of them are durable.", _json("Taken"))},
+                               (400, 403, 404, 408, 409, 410, 413, 415, 507), parameters=[INVITATION],
+                               requestBody={"required": True, "content": bodies}),
+        },
+        "/v1/surveys/{id}/estimates": {
+            "parameters": [SURVEY],
+            "get": _operation("Estimates", {200: ("Each with its error.", tables)}, (400, 401, 403, 404),
+                              security=LOCKED, parameters=QUERY),
+        },
+        "/healthz": {"get": _operation("Whether the service works", {200: ("It does.", _json("Health"))}, ())},
+        "/metrics": {"get": _operation("Counters", {200: ("For Prometheus.", {"text/plain": {"schema": TEXT}})}, ())},
+    }  # fmt: skip
+
+
+def document() -> dict[str, Any]:
+    """The whole description."""
+    return {
+        "openapi": "3.1.0",
+        "info": {"title": "sottovoce collector", "version": __version__,
+                 "description": "Takes randomized reports in and shows estimates. Errors have one shape."},
+        "paths": _paths(),
+        "components": {"schemas": SCHEMAS, "securitySchemes": {"token": {"type": "http", "scheme": "bearer"}}},
+    }  # fmt: skip

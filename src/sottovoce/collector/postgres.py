@@ -1,0 +1,68 @@
+"""The store in PostgreSQL, which several collectors may share."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, ClassVar
+
+from sottovoce.collector.records import Full, Unavailable
+from sottovoce.collector.store import Store
+from sottovoce.lazy import load
+
+LOCK = 0x736F6363
+"""Writers of all collectors take turns by this advisory lock, held until the transaction ends."""
+
+OPTIONS = {
+    "connect_timeout": 5,
+    "keepalives_idle": 10,
+    "keepalives_interval": 5,
+    "keepalives_count": 3,
+    "tcp_user_timeout": 20_000,
+}
+TIMEOUTS = "SET statement_timeout = '30s'; SET idle_in_transaction_session_timeout = '60s'; SET synchronous_commit = on"
+
+
+class PostgresStore(Store):
+    """A store in a database that `url` (postgresql://...) names."""
+
+    types: ClassVar = {
+        "whole": "BIGINT",
+        "int": "INTEGER",
+        "blob": "BYTEA",
+        "keyed": "",
+        "numbers": "generate_series(0, CAST(? AS INTEGER) - 1) AS numbers(i)",
+    }
+    begin: ClassVar = ("BEGIN", f"SELECT pg_advisory_xact_lock({LOCK})")
+
+    def __init__(self, url: str) -> None:
+        self.url = url
+        self._psycopg = load("psycopg")
+        super().__init__()
+
+    def _connect(self) -> Any:
+        connection = self._psycopg.connect(self.url, autocommit=True, **OPTIONS)
+        connection.execute(TIMEOUTS)
+        return connection
+
+    def _run(self, connection: Any, sql: str, values: Sequence[Any] = ()) -> Any:
+        return connection.execute(sql.replace("?", "%s"), values or None, binary=True)
+
+    def _error(self, error: Exception) -> Exception | None:
+        if not isinstance(error, self._psycopg.Error):
+            return None
+        reason = " ".join(str(error).split())
+        full = isinstance(error, self._psycopg.errors.DiskFull)
+        return Full("the disk of the database is full") if full else Unavailable(f"the database fails: {reason:.200}")
+
+    def _version(self, connection: Any) -> int:
+        connection.execute("CREATE TABLE IF NOT EXISTS meta (version BIGINT NOT NULL)")
+        found = connection.execute("SELECT version FROM meta").fetchone()
+        return int(found[0]) if found else 0
+
+    def _set_version(self, connection: Any, version: int) -> None:
+        connection.execute("DELETE FROM meta")
+        connection.execute("INSERT INTO meta VALUES (%s)", [version])
+
+    @property
+    def size(self) -> int:
+        return int(self._read("SELECT pg_database_size(current_database())")[0][0])

@@ -1,0 +1,249 @@
+"""Sending what a device made, with the standard library alone: again and again until it is acknowledged.
+
+A collector counts a report once however often it comes, so that it is safe to send again whatever was not acknowledged.
+What a collector refuses is not sent again; a redirect is not followed.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+import threading
+import time
+import urllib.error
+import urllib.request
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
+from http.client import HTTPException
+from typing import Any
+
+from sottovoce.errors import ParameterError, SottovoceError
+
+JSON = "application/json"
+LINES = "application/x-ndjson"
+AGAIN = (408, 425, 429, 500, 502, 503, 504, 507)
+"""Statuses after which the same request may succeed later."""
+
+MAX_ANSWER = 2**21
+FIRST_WAIT = 0.25
+LONGEST_WAIT = 30.0
+
+
+class Rejected(SottovoceError):  # noqa: N818
+    """The collector refused; sending the same again would not help."""
+
+    def __init__(self, status: int, code: str, message: str) -> None:
+        super().__init__(f"refused ({status} {code}): {message}")
+        self.status, self.code = status, code
+
+
+class Undelivered(SottovoceError):  # noqa: N818
+    """No acknowledgement came. It may have arrived all the same: send the same bytes again later."""
+
+
+class _NoRedirect(urllib.request.HTTPRedirectHandler):
+    def redirect_request(self, *_: Any) -> None:
+        return None
+
+
+_OPENER = urllib.request.build_opener(_NoRedirect)
+
+
+def send(
+    url: str,
+    body: bytes,
+    kind: str = JSON,
+    *,
+    invitation: str | None = None,
+    attempts: int = 8,
+    timeout: float = 10.0,
+    sleep: Callable[[float], None] = time.sleep,
+) -> dict[str, Any]:
+    """Send reports to a survey at `url`, such as https://host/v1/surveys/sleep, until they are acknowledged.
+
+    Returns how many were accepted, and how many the collector had already. Between attempts it waits for twice as long
+    each time, at random so that many devices do not come back at once.
+    """
+    headers = {"content-type": kind} | ({"sottovoce-invitation": invitation} if invitation else {})
+    answer = _request(f"{_checked(url)}/reports", body, headers, attempts, timeout, sleep)
+    try:
+        taken: dict[str, Any] = json.loads(answer)
+        return {"accepted": int(taken["accepted"]), "duplicates": int(taken["duplicates"])}
+    except (ValueError, KeyError, TypeError):
+        raise Undelivered(f"{url}: the answer is not that of a collector") from None
+
+
+def fetch(url: str, *, attempts: int = 8, timeout: float = 10.0, sleep: Callable[[float], None] = time.sleep) -> bytes:
+    """The bytes of the published survey at `url`."""
+    return _request(_checked(url), None, {}, attempts, timeout, sleep)
+
+
+def _checked(url: str) -> str:
+    if not isinstance(url, str) or not url.startswith(("http://", "https://")):
+        raise ParameterError(f"the address of a survey must begin with https:// or http://, got {url!r:.80}")
+    return url.rstrip("/")
+
+
+def _request(
+    url: str,
+    body: bytes | None,
+    headers: Mapping[str, str],
+    attempts: int,
+    timeout: float,
+    sleep: Callable[[float], None],
+) -> bytes:
+    reason = "no attempt was made"
+    for attempt in range(attempts):
+        wait = random.uniform(0, min(LONGEST_WAIT, FIRST_WAIT * 2**attempt))
+        try:
+            return _once(url, body, headers, timeout)
+        except urllib.error.HTTPError as error:
+            with error:
+                if error.code not in AGAIN:
+                    raise _rejected(error) from None
+                reason, wait = f"status {error.code}", max(wait, _asked_wait(error))
+        except (OSError, HTTPException, ValueError) as error:
+            reason = str(getattr(error, "reason", "") or error) or type(error).__name__
+        if attempt + 1 < attempts:
+            sleep(wait)
+    raise Undelivered(f"{url}: not acknowledged after {attempts} attempts: {reason}")
+
+
+def _once(url: str, body: bytes | None, headers: Mapping[str, str], timeout: float) -> bytes:
+    request = urllib.request.Request(url, body, {"user-agent": "sottovoce", **headers})  # noqa: S310
+    with _OPENER.open(request, timeout=timeout) as answer:
+        data: bytes = answer.read(MAX_ANSWER)
+        return data
+
+
+def _rejected(error: urllib.error.HTTPError) -> Rejected:
+    try:
+        about = json.loads(error.read(MAX_ANSWER))["error"]
+        return Rejected(error.code, str(about["code"])[:80], str(about["message"])[:400])
+    except (OSError, HTTPException, ValueError, KeyError, TypeError):
+        return Rejected(error.code, "unknown", "the answer is not that of a collector")
+
+
+def _asked_wait(error: urllib.error.HTTPError) -> float:
+    text = error.headers.get("retry-after", "")
+    return min(float(text), LONGEST_WAIT) if text.isascii() and text.isdecimal() else 0.0
+
+
+class Batcher:
+    """Sends reports in batches from a thread of its own, for programs that make many.
+
+    `add` never waits: it takes a report in, or says that there is no room. `flush` waits until all is acknowledged.
+    Reports that the collector refuses are found one by one, handed to `on_reject`, and do not hold up the others.
+
+        with Batcher("https://host/v1/surveys/sleep") as batcher:
+            batcher.add(body)
+    """
+
+    def __init__(
+        self,
+        url: str,
+        *,
+        size: int = 500,
+        seconds: float = 1.0,
+        capacity: int = 100_000,
+        on_reject: Callable[[bytes, Rejected], None] = lambda body, error: None,
+        send: Callable[..., Mapping[str, Any]] = send,
+    ) -> None:
+        if min(size, capacity) < 1 or not seconds >= 0:
+            raise ParameterError(f"size and capacity must be at least 1, seconds at least 0, got {size}, {capacity}, "
+                                 f"{seconds}")  # fmt: skip
+        self.url, self.size, self.seconds, self.capacity = _checked(url), size, seconds, capacity
+        self.accepted = self.duplicates = self.rejected = self.dropped = 0
+        self._on_reject, self._send = on_reject, send
+        self._waiting: deque[bytes] = deque()
+        self._change = threading.Condition()
+        self._flushing = self._closing = False
+        self._problem: Undelivered | None = None
+        self._thread = threading.Thread(target=self._run, name="sottovoce-batcher", daemon=True)
+        self._thread.start()
+
+    def add(self, body: bytes) -> bool:
+        """Take in the bytes of one submission; False if there is no room, and then it is dropped and counted."""
+        if b"\n" in body:
+            raise ParameterError("a submission must be one line of JSON")
+        with self._change:
+            if self._closing or len(self._waiting) >= self.capacity:
+                self.dropped += 1
+                return False
+            self._waiting.append(body)
+            if len(self._waiting) in (1, self.size):
+                self._change.notify_all()
+            return True
+
+    def flush(self, timeout: float | None = None) -> None:
+        """Wait until all that was added is acknowledged or rejected; `Undelivered` if that fails or takes longer."""
+        with self._change:
+            self._flushing, self._problem = True, None
+            self._change.notify_all()
+            done = self._change.wait_for(lambda: not self._waiting or self._problem, timeout)
+            self._flushing = False
+            if self._problem is not None:
+                raise self._problem
+            if not done:
+                raise Undelivered(f"{self.url}: {len(self._waiting)} reports are not acknowledged yet")
+
+    def close(self, timeout: float | None = None) -> None:
+        """Flush and end. What could not be delivered stays in `left`."""
+        try:
+            self.flush(timeout)
+        finally:
+            with self._change:
+                self._closing = True
+                self._change.notify_all()
+
+    @property
+    def left(self) -> list[bytes]:
+        """The submissions that are not acknowledged."""
+        with self._change:
+            return list(self._waiting)
+
+    def __enter__(self) -> Batcher:
+        return self
+
+    def __exit__(self, kind: object, *_: object) -> None:
+        self.close()
+
+    def _run(self) -> None:
+        while batch := self._next():
+            try:
+                self._deliver(batch)
+            except Undelivered as error:
+                with self._change:
+                    self._problem = error
+                    self._change.notify_all()
+                    self._change.wait_for(lambda: self._closing, self.seconds)
+                continue
+            with self._change:
+                for _ in batch:
+                    self._waiting.popleft()
+                self._change.notify_all()
+
+    def _next(self) -> Sequence[bytes]:
+        """The oldest reports, which stay in line until they are acknowledged; nothing at the end."""
+        with self._change:
+            self._change.wait_for(lambda: self._waiting or self._closing)
+            self._change.wait_for(
+                lambda: len(self._waiting) >= self.size or self._flushing or self._closing, self.seconds
+            )
+            return [] if self._closing else [self._waiting[at] for at in range(min(self.size, len(self._waiting)))]
+
+    def _deliver(self, batch: Sequence[bytes]) -> None:
+        """Send a batch. If it is refused, its halves: what is wrong with one report is found in a few steps."""
+        try:
+            taken = self._send(self.url, b"\n".join(batch), LINES)
+        except Rejected as error:
+            if len(batch) == 1:
+                self.rejected += 1
+                self._on_reject(batch[0], error)
+                return
+            middle = len(batch) // 2
+            self._deliver(batch[:middle])
+            self._deliver(batch[middle:])
+            return
+        self.accepted += taken["accepted"]
+        self.duplicates += taken["duplicates"]

@@ -1,0 +1,844 @@
+"""The collector on both stores: what it takes, what it refuses, what it shows; the tallies are always the sum."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+import secrets
+import sqlite3
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.ipc
+import pyarrow.parquet
+import pytest
+from hypothesis import HealthCheck, example, given, settings
+from hypothesis import strategies as st
+
+from collecting import (
+    ANSWERS,
+    ARROW,
+    JSON,
+    LINES,
+    STORES,
+    Inside,
+    Outside,
+    Postgres,
+    check_sums,
+    open_place,
+    place_of,
+    postgres,
+    request,
+    submission,
+    survey,
+)
+from sottovoce import canonical, wire
+from sottovoce.cli import main
+from sottovoce.collector import Store, columns, schema, tokens, transfer
+from sottovoce.collector.layout import Layout
+from sottovoce.collector.limits import RateLimit
+from sottovoce.collector.records import Published, Unavailable
+from sottovoce.collector.sqlite import SQLiteStore
+from sottovoce.errors import FileError, ParameterError, ReportError, StoreError
+from sottovoce.survey import Survey
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[Postgres]:
+    with postgres() as started:
+        yield started
+
+
+@pytest.fixture(params=STORES)
+def place(request: pytest.FixtureRequest, tmp_path: Path) -> list[str]:
+    started = request.getfixturevalue("server") if request.param == "postgres" else None
+    return place_of(request.param, tmp_path, started)
+
+
+@pytest.fixture
+def store(place: list[str]) -> Iterator[Store]:
+    opened = open_place(place)
+    opened.publish(survey())
+    yield opened
+    opened.close()
+
+
+@pytest.fixture
+def inside(store: Store) -> Iterator[Inside]:
+    made = Inside(store, rate=None)
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def small(tmp_path: Path) -> Iterator[Inside]:
+    """On SQLite alone, for what does not depend on the store."""
+    opened = SQLiteStore(tmp_path / "small.sqlite")
+    opened.publish(survey())
+    made = Inside(opened, rate=None)
+    yield made
+    made.close()
+
+
+def counts(inside: Inside) -> tuple[int, int]:
+    return inside.app.metrics["accepted"], inside.app.metrics["duplicates"]
+
+
+# Taking reports in.
+
+
+def test_reports_of_every_form_are_kept_and_counted(inside: Inside) -> None:
+    asked = survey()
+    assert inside.send(submission(asked)).json == {"accepted": 1, "duplicates": 0}
+    batch = b'{"reports":[' + b",".join(submission(asked, wave=1) for _ in range(3)) + b"]}"
+    assert inside.send(batch).json == {"accepted": 3, "duplicates": 0}
+    lines = b"\n".join(submission(asked, region="south") for _ in range(4))
+    assert inside.send(lines + b"\n", LINES).json["accepted"] == 4
+    assert inside.send(arrow(asked, 1000), ARROW).json["accepted"] == 1000
+    assert check_sums(inside.store) == 1008
+    assert counts(inside) == (1008, 0)
+
+
+def arrow(asked: Survey, count: int, **options: Any) -> bytes:
+    reports = {item.id: item.mechanism.randomize_many([ANSWERS[item.id]] * count) for item in asked.questions}
+    return columns.encode(asked, reports, covariates={"region": ["north", "south"] * (count // 2)}, **options)
+
+
+def test_what_is_kept_is_what_was_sent(inside: Inside) -> None:
+    bodies = [submission(survey(), wave=i % 2) for i in range(20)]
+    inside.send(b"\n".join(bodies), LINES)
+    to = inside.store.survey("habits")
+    assert to is not None
+    kept = [row for rows in inside.store.reports(to) for row in rows]
+    made = [
+        wire.Submission(name.hex(), survey().digest, wave, to.layout.unpack(body), json.loads(covariates))
+        for _, name, wave, covariates, body in kept
+    ]
+    assert set(map(wire.encode, made)) == set(bodies)
+
+
+def test_a_repeated_report_is_acknowledged_again_and_counted_once(inside: Inside) -> None:
+    bodies = [submission(survey()) for _ in range(10)]
+    whole = b"\n".join(bodies)
+    assert inside.send(whole, LINES).json == {"accepted": 10, "duplicates": 0}
+    assert inside.send(whole, LINES).json == {"accepted": 0, "duplicates": 10}
+    assert inside.send(bodies[3]).json == {"accepted": 0, "duplicates": 1}
+    mixed = b"\n".join([*bodies[:5], submission(survey())])
+    assert inside.send(mixed, LINES).json == {"accepted": 1, "duplicates": 5}
+    assert check_sums(inside.store) == 11
+
+
+@pytest.mark.parametrize("change", ["wave", "region", "reports"])
+def test_a_known_id_with_another_report_is_refused_whole(inside: Inside, change: str) -> None:
+    name = secrets.token_hex(16)
+    document = json.loads(submission(survey(), name=name))
+    inside.send(canonical.dumps(document))
+    other = document | {"wave": 1} if change == "wave" else document | {"covariates": {"region": "south"}}
+    if change == "reports":
+        other = document | {"reports": document["reports"] | {"smokes": 1 - document["reports"]["smokes"]}}
+    for body in (canonical.dumps(other), submission(survey()) + b"\n" + canonical.dumps(other)):
+        answer = inside.send(body, JSON if b"\n" not in body else LINES)
+        assert (answer.status, answer.code) == (409, "conflict")
+    assert check_sums(inside.store) == 1
+
+
+def test_an_id_twice_in_one_batch_is_refused(inside: Inside) -> None:
+    body = submission(survey())
+    assert inside.send(body + b"\n" + body, LINES).status == 409
+    assert check_sums(inside.store) == 0
+
+
+def test_many_senders_at_once(inside: Inside) -> None:
+    """Some of them send the same: each report is accepted once, whoever comes first."""
+    bodies = [submission(survey()) for _ in range(60)]
+    answers: list[dict[str, int]] = []
+
+    def run(part: list[bytes]) -> None:
+        answers.extend(inside.send(body).json for body in part)
+
+    threads = [threading.Thread(target=run, args=(bodies[at : at + 40],)) for at in (0, 10, 20, 20, 0)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sum(answer["accepted"] for answer in answers) == 60
+    assert sum(answer["duplicates"] for answer in answers) == 5 * 40 - 60
+    assert check_sums(inside.store) == 60
+
+
+def test_two_collectors_share_a_database(server: Postgres) -> None:
+    """Both write the same tallies, and half of what they get is the same: nothing is lost, nothing counted twice."""
+    place = ["--database", server.fresh()]
+    both = [Inside(open_place(place), rate=None, group=50) for _ in range(2)]
+    both[0].store.publish(survey())
+    bodies = [submission(survey(), region=("north", "south")[i % 2]) for i in range(300)]
+    taken: list[int] = []
+
+    def run(inside: Inside, part: list[bytes]) -> None:
+        for at in range(0, len(part), 7):
+            answer = inside.send(b"\n".join(part[at : at + 7]), LINES)
+            assert answer.status == 200
+            taken.append(answer.json["accepted"])
+
+    parts = [(both[0], bodies[:200]), (both[1], bodies[100:]), (both[0], bodies[250:]), (both[1], bodies[:100])]
+    threads = [threading.Thread(target=run, args=part) for part in parts]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sum(taken) == 300 and check_sums(both[0].store) == 300
+    assert both[1]("POST", "/v1/surveys/habits/close", token=both[1].admin).status == 200
+    assert both[0].send(submission(survey())).code == "closed"
+    for inside in both:
+        inside.close()
+
+
+# Refusals.
+
+
+def test_a_closed_survey_takes_nothing_new_but_still_acknowledges(inside: Inside) -> None:
+    body = submission(survey())
+    inside.send(body)
+    assert inside("POST", "/v1/surveys/habits/close", token=inside.admin).json == {"id": "habits", "state": "closed"}
+    answer = inside.send(submission(survey()))
+    assert (answer.status, answer.code) == (410, "closed")
+    assert inside.send(body).json == {"accepted": 0, "duplicates": 1}
+    assert check_sums(inside.store) == 1
+
+
+def test_an_expired_survey_takes_nothing_new_but_still_acknowledges(tmp_path: Path) -> None:
+    asked, now = survey("soon", expires="2030-01-01T00:00:00Z"), [datetime(2029, 12, 31, tzinfo=UTC)]
+    opened = SQLiteStore(tmp_path / "x.sqlite")
+    opened.publish(asked)
+    inside = Inside(opened, clock=lambda: now[0])
+    body = submission(asked)
+    assert inside.send(body, name="soon").status == 200
+    now[0] += timedelta(days=1)
+    answer = inside.send(submission(asked), name="soon")
+    assert (answer.status, answer.code) == (410, "expired")
+    assert inside.send(body, name="soon").json["duplicates"] == 1
+    inside.close()
+
+
+def broken(**changes: Any) -> bytes:
+    return canonical.dumps(json.loads(submission(survey())) | changes)
+
+
+@pytest.mark.parametrize(
+    ("body", "kind", "status", "code"),
+    [
+        (b"", JSON, 400, "malformed"),
+        (b"{", JSON, 400, "malformed"),
+        (b"\xff\xfe", JSON, 400, "malformed"),
+        (b"[" * 100_000, JSON, 400, "malformed"),
+        (b'{"reports":[]}', JSON, 400, "malformed"),
+        (b"null", JSON, 400, "malformed"),
+        (b"\n", LINES, 400, "malformed"),
+        (broken(id="x"), JSON, 400, "malformed"),
+        (broken(wave=2), JSON, 400, "malformed"),
+        (broken(covariates={"region": "west"}), JSON, 400, "malformed"),
+        (broken(reports={"smokes": 1}), JSON, 400, "malformed"),
+        (broken(survey="sha256:" + "0" * 64), JSON, 400, "mismatched"),
+        (submission(survey()), "text/plain", 415, "bad_type"),
+        (b"ARROW1", ARROW, 400, "malformed"),
+        (b"", ARROW, 400, "malformed"),
+    ],
+)
+def test_bad_reports_are_refused_and_counted(small: Inside, body: bytes, kind: str, status: int, code: str) -> None:
+    answer = small.send(body, kind)
+    assert (answer.status, answer.code) == (status, code)
+    assert len(answer.json["error"]["message"]) < 300
+    assert small.app.metrics.counts["rejected", code] == 1
+    assert check_sums(small.store) == 0
+
+
+def test_one_bad_report_refuses_its_batch_and_says_which(small: Inside) -> None:
+    lines = [submission(survey()), submission(survey()), broken(wave=9)]
+    answer = small.send(b"\n".join(lines), LINES)
+    assert answer.status == 400 and answer.json["error"]["message"].startswith("report 2: a wave must be")
+    assert check_sums(small.store) == 0
+
+
+def arrow_with(change: Callable[[Any], Any], **options: Any) -> bytes:
+    table = pa.ipc.open_stream(arrow(survey(), 10)).read_all()
+    table = change(table)
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, table.schema, options=pa.ipc.IpcWriteOptions(**options)) as writer:
+        writer.write_table(table)
+    return bytes(sink.getvalue())
+
+
+def replaced(name: str, values: Any) -> Callable[[Any], Any]:
+    def change(table: Any) -> Any:
+        at = table.schema.get_field_index(name)
+        return table.set_column(at, name, values)
+
+    return change
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (replaced("_wave", pa.array([7] * 10, pa.int64())), "a wave must be"),
+        (replaced("_wave", pa.array([None] * 10, pa.int64())), "_wave: must not be null"),
+        (replaced("_wave", pa.array([0] * 10, pa.int32())), "must be of type int64"),
+        (replaced("region", pa.array(["west"] * 10)), "region: must be one of"),
+        (replaced("smokes", pa.array([9] * 10, pa.uint8())), "smokes: a report must be from 0 to 1"),
+        (replaced("travel", pa.array([b"\xff"] * 10, pa.binary(1))), "travel: reports must be zero beyond"),
+        (replaced("smokes", pa.array([None] * 10, pa.uint8())), "smokes: a report must be a whole number"),
+        (replaced("region", pa.array(["north"] * 10).dictionary_encode()), "got a dictionary"),
+        (lambda table: table.drop_columns(["hours"]), "the columns must be"),
+        (lambda table: table.replace_schema_metadata({}), "the metadata"),
+    ],
+)
+def test_bad_columns_are_refused(small: Inside, change: Callable[[Any], Any], message: str) -> None:
+    answer = small.send(arrow_with(change), ARROW)
+    assert answer.status == 400 and message in answer.json["error"]["message"]
+    assert check_sums(small.store) == 0
+
+
+@pytest.mark.parametrize("compression", ["lz4", "zstd"])
+def test_compressed_columns_are_refused_before_they_are_read(small: Inside, compression: str) -> None:
+    answer = small.send(arrow_with(lambda table: table, compression=compression), ARROW)
+    assert answer.status == 400 and "must not be compressed" in answer.json["error"]["message"]
+
+
+def test_limits_on_size_and_number(tmp_path: Path) -> None:
+    opened = SQLiteStore(tmp_path / "x.sqlite")
+    opened.publish(survey())
+    inside = Inside(opened, rate=None, max_body=2000, max_reports=3)
+    lines = [submission(survey()) for _ in range(4)]
+    assert inside.send(b"\n".join(lines), LINES).code == "too_large"
+    assert inside.send(b" " * 2001).status == 413
+    assert inside.send(submission(survey()), content_length="2001").status == 413
+    assert inside.send(b"\n".join(lines[:3]), LINES).status == 200
+    assert inside.send(submission(survey()), content_encoding="gzip").status == 415
+    inside.close()
+
+
+def test_one_address_may_ask_only_so_often(tmp_path: Path) -> None:
+    opened = SQLiteStore(tmp_path / "x.sqlite")
+    opened.publish(survey())
+    inside = Inside(opened, rate=0.001, burst=3)
+    statuses = [inside.send(submission(survey())).status for _ in range(5)]
+    assert statuses == [200, 200, 200, 429, 429]
+    assert inside.app.metrics.counts["rejected", "rate"] == 2
+    inside.close()
+
+
+def test_a_bucket_fills_again_and_few_are_kept() -> None:
+    now = [0.0]
+    limit = RateLimit(rate=2.0, burst=1, clock=lambda: now[0])
+    assert [limit.wait("1.1.1.1"), limit.wait("1.1.1.1")] == [0.0, 0.5]
+    now[0] = 0.5
+    assert limit.wait("1.1.1.1") == 0.0
+    assert limit.wait("2001:db8::1") == 0.0 and limit.wait("2001:db8::2") == 0.5  # One network, one bucket.
+    for number in range(70_000):
+        limit.wait(str(number))
+    assert len(limit._buckets) <= 2**16
+
+
+def test_a_full_queue_says_so(small: Inside) -> None:
+    """While the store is stuck, what does not fit in the queue is turned away; nothing that was taken in is lost."""
+    assert small.app._writer is not None
+    small.app._writer.room = 2
+    bodies, statuses = [submission(survey()) for _ in range(6)], []
+
+    def run(body: bytes) -> None:
+        statuses.append(small.send(body).status)
+
+    with small.store._writing:
+        threads = [threading.Thread(target=run, args=(body,)) for body in bodies]
+        for thread in threads:
+            thread.start()
+        while len(statuses) < 3:  # Those that are turned away answer at once.
+            threads[0].join(0.01)
+    for thread in threads:
+        thread.join()
+    assert 503 in statuses and check_sums(small.store) == statuses.count(200) > 0
+
+
+# Surveys and tokens.
+
+
+def test_surveys_are_published_once_and_never_change(inside: Inside) -> None:
+    draft = {"sottovoce": 1, "id": "new", "title": "New", "budget": 1, "questions": [
+        {"id": "a", "text": "A?", "kind": "yes_no"}]}  # fmt: skip
+    body = json.dumps(draft).encode()
+    answer = inside("POST", "/v1/surveys", body, token=inside.admin)
+    published = Survey.from_dict(draft).publish()
+    assert (answer.status, answer.json) == (201, {"id": "new", "digest": published.digest})
+    assert inside("PUT", "/v1/surveys", published.canonical(), token=inside.admin).status == 200
+    changed = json.dumps(draft | {"title": "Newer"}).encode()
+    assert inside("POST", "/v1/surveys", changed, token=inside.admin).code == "survey_differs"
+    assert inside("POST", "/v1/surveys", b"{}", token=inside.admin).code == "bad_survey"
+    shown = inside("GET", "/v1/surveys/new")
+    assert shown.body == published.canonical() and shown.headers["etag"] == f'"{published.digest}"'
+    assert "sha256:" + hashlib.sha256(shown.body).hexdigest() == published.digest
+    again = inside("GET", "/v1/surveys/new", if_none_match=shown.headers["etag"])
+    assert (again.status, again.body) == (304, b"")
+    listed = inside("GET", "/v1/surveys", token=inside.analyst).json["surveys"]
+    assert [one["id"] for one in listed] == ["habits", "new"]
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "role"),
+    [
+        ("POST", "/v1/surveys", "admin"),
+        ("POST", "/v1/surveys/habits/close", "admin"),
+        ("GET", "/v1/surveys", "analyst"),
+        ("GET", "/v1/surveys/habits/estimates", "analyst"),
+    ],
+)
+def test_nobody_gets_in_without_a_token(small: Inside, method: str, path: str, role: str) -> None:
+    assert small(method, path).status == 401
+    assert small(method, path, token="sotto_" + "x" * 43).status == 401
+    assert small(method, path, authorization="Basic abc").status == 401
+    assert small(method, path, token=small.analyst).status == (403 if role == "admin" else 200)
+    assert small(method, path, token=small.admin).status in (200, 201, 400)
+
+
+def test_tokens_are_kept_as_hashes_and_can_be_revoked(inside: Inside, place: list[str]) -> None:
+    token, name = tokens.create(inside.store, "analyst", "me")
+    assert inside("GET", "/v1/surveys", token=token).status == 200
+    assert all(token not in json.dumps(one) for one in inside.store.tokens())
+    with pytest.raises(ParameterError, match="name of its own"):
+        tokens.create(inside.store, "analyst", "me")
+    assert inside.store.revoke(name) and not inside.store.revoke(name)
+    assert inside("GET", "/v1/surveys", token=token).status == 401
+
+
+def test_invitations_let_one_report_in_each(inside: Inside) -> None:
+    asked = survey("invited")
+    inside.store.publish(asked, invited=True)
+    to = inside.store.survey("invited")
+    assert to is not None
+    first, second = tokens.invite(inside.store, to, 2)
+    body = submission(asked)
+    assert inside.send(body, name="invited").code == "invitation"
+    assert inside.send(body, name="invited", sottovoce_invitation="x").code == "invitation"
+    assert inside.send(body, name="invited", sottovoce_invitation=first).json["accepted"] == 1
+    assert inside.send(body, name="invited", sottovoce_invitation=first).json["duplicates"] == 1
+    assert inside.send(submission(asked), name="invited", sottovoce_invitation=first).status == 403
+    assert inside.send(submission(asked), name="invited", sottovoce_invitation=second).status == 200
+    two = submission(asked) + b"\n" + submission(asked)
+    assert inside.send(two, LINES, name="invited", sottovoce_invitation=second).status == 403
+    assert check_sums(inside.store, "invited") == 2
+    fields = {row[0] for row in inside.store._read("SELECT survey FROM invitations WHERE spent = 1")}
+    assert fields == {to.number}  # A hash and a mark is all there is.
+
+
+# Estimates.
+
+
+def filled(inside: Inside) -> None:
+    asked = survey()
+    bodies = [submission(asked, wave, region) for wave in (0, 1) for region in ("north", "south") for _ in range(6)]
+    bodies += [submission(asked, 1, "north") for _ in range(10)]
+    assert inside.send(b"\n".join(bodies), LINES).status == 200
+
+
+def test_estimates_are_those_of_the_reports(inside: Inside) -> None:
+    filled(inside)
+    to = inside.store.survey("habits")
+    assert to is not None
+    found = inside("GET", "/v1/surveys/habits/estimates?question=smokes&wave=1&level=0.9", token=inside.analyst).json
+    tally = survey().question("smokes").mechanism.tally()
+    for rows in inside.store.reports(to):
+        for row in rows:
+            if row[2] == 1:
+                tally.add(to.layout.unpack(row[4])["smokes"] or 0)
+    assert len(found["results"]) == 1 and found["withheld"] == []
+    expected = json.loads(json.dumps(tally.estimate().to_dict(level=0.9)))
+    assert {key: found["results"][0][key] for key in expected} == expected
+    assert found["results"][0]["n"] == 22
+
+
+def test_estimates_by_wave_and_covariate_withhold_small_groups(small: Inside) -> None:
+    asked = survey()
+    bodies = [submission(asked, 0, "north") for _ in range(5)] + [submission(asked, 0, "south") for _ in range(4)]
+    small.send(b"\n".join(bodies), LINES)
+    found = small("GET", "/v1/surveys/habits/estimates?by=region", token=small.analyst).json
+    assert {(one["question"], one["group"]["region"], one["n"]) for one in found["results"]} == {
+        (question, "north", 5) for question in ("smokes", "travel", "hours")
+    }
+    assert {one["group"]["region"] for one in found["withheld"]} == {"south"}
+    assert all("n" not in one and "fewer than 5" in one["reason"] for one in found["withheld"])
+    whole = small("GET", "/v1/surveys/habits/estimates", token=small.analyst).json
+    assert {one["n"] for one in whole["results"]} == {9}
+
+
+def test_estimates_as_tables(small: Inside) -> None:
+    filled(small)
+    path = "/v1/surveys/habits/estimates?by=region&format="
+    read = {
+        "csv": lambda data: pyarrow.csv.read_csv(io.BytesIO(data)),
+        "parquet": lambda data: pyarrow.parquet.read_table(io.BytesIO(data)),
+        "arrow": lambda data: pyarrow.ipc.open_stream(data).read_all(),
+    }
+    tables = {kind: read[kind](small("GET", path + kind, token=small.analyst).body) for kind in read}
+    assert tables["parquet"].to_pylist() == tables["arrow"].to_pylist()
+    assert tables["csv"].num_rows == tables["arrow"].num_rows == 2 * 2 * (2 + 3 + 1)
+    assert set(tables["csv"].column("region").to_pylist()) == {"north", "south"}
+    empty = small("GET", "/v1/surveys/habits/estimates?wave=0&format=csv", token=small.analyst)
+    assert empty.status == 200
+
+
+@pytest.mark.parametrize(
+    "query",
+    ["question=x", "wave=2", "wave=-1", "wave=a", "by=age", "level=1", "level=nan", "level=x", "format=xml", "x=1",
+     "%ff", "population=maybe", "wave=" + "9" * 5000],
+)  # fmt: skip
+def test_bad_queries_are_refused(small: Inside, query: str) -> None:
+    answer = small("GET", f"/v1/surveys/habits/estimates?{query}", token=small.analyst)
+    assert answer.status == 400
+
+
+def test_public_estimates_keep_the_minimum(tmp_path: Path) -> None:
+    opened = SQLiteStore(tmp_path / "x.sqlite")
+    opened.publish(survey())
+    inside = Inside(opened, public_estimates=True)
+    inside.send(submission(survey()))
+    assert inside("GET", "/v1/surveys/habits/estimates").json["results"] == []
+    inside.close()
+
+
+# The rest of the service.
+
+
+def test_other_addresses_and_methods(small: Inside) -> None:
+    assert small("GET", "/").status == 404
+    assert small("GET", "/v1/surveys//reports").status == 404
+    assert small("GET", "/v1/surveys/none").code == "no_survey"
+    assert small.send(submission(survey()), name="none").status == 404
+    assert small("GET", "/v1/surveys/habits/reports").headers["allow"] == "POST"  # Reports go in, never out.
+    assert small("DELETE", "/v1/surveys/habits").status == 405
+    options = small("OPTIONS", "/v1/surveys/habits/reports")
+    assert options.status == 204 and options.headers["access-control-allow-origin"] == "*"
+    head = small("HEAD", "/v1/surveys/habits")
+    assert (head.status, head.body) == (200, b"") and int(head.headers["content-length"]) > 100
+
+
+def test_health_metrics_and_description(small: Inside) -> None:
+    assert small("GET", "/healthz").json == {"status": "ok"}
+    small.send(submission(survey()))
+    small.send(b"{")
+    text = small("GET", "/metrics").body.decode()
+    assert "sottovoce_accepted_total 1\n" in text and 'sottovoce_rejected_total{reason="malformed"} 1\n' in text
+    described = small("GET", "/openapi.json").json
+    for path, methods in described["paths"].items():
+        parts = tuple("*" if part == "{id}" else part for part in path.removeprefix("/").split("/"))
+        assert {name.upper() for name in methods if name != "parameters"} == set(small.app.routes[parts])
+    page = small("GET", "/docs").body.decode()
+    assert "http://" not in page and "https://" not in page  # Nothing comes from elsewhere.
+
+
+# The store.
+
+
+def test_a_second_start_on_the_same_data(place: list[str]) -> None:
+    for round_ in range(3):
+        inside = Inside(open_place(place), rate=None)
+        assert inside.store.publish(survey()) == (round_ == 0)
+        inside.send(submission(survey()))
+        assert check_sums(inside.store) == round_ + 1
+        inside.close()
+
+
+def test_a_store_of_version_1_is_brought_up_to_date(place: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    """What the first version kept is all there after the upgrade, and the new version takes more."""
+    with monkeypatch.context() as patch:
+        patch.setattr(schema, "VERSION", 1)
+        patch.setattr(schema, "MIGRATIONS", schema.MIGRATIONS[:1])
+        old = open_place(place)
+        old_publish(old)
+        old.close()
+    inside = Inside(open_place(place), rate=None)
+    assert [one["id"] for one in inside.store.surveys()] == ["habits"]
+    assert inside.send(submission(survey())).status == 200
+    assert check_sums(inside.store) == 1
+    with monkeypatch.context() as patch:
+        patch.setattr(schema, "VERSION", 1)
+        with pytest.raises(StoreError, match="has version 2"):
+            open_place(place)
+    inside.close()
+
+
+def old_publish(store: Store) -> None:
+    """As the first version did it, without a word about invitations."""
+    asked = survey()
+    values = [1, asked.id, asked.digest, asked.canonical(), "open", "2026-01-01"]
+    fields = "number, id, digest, document, state, published_at"
+    with store._transaction() as connection:
+        store._run(connection, f"INSERT INTO surveys ({fields}) VALUES (?, ?, ?, ?, ?, ?)", values)  # noqa: S608
+
+
+def test_a_file_that_is_not_a_store(tmp_path: Path) -> None:
+    text, other = tmp_path / "text", tmp_path / "other"
+    text.write_text("not a database, but long enough to be looked at" * 10)
+    with pytest.raises(StoreError, match="is not a store"):
+        SQLiteStore(text)
+    with sqlite3.connect(other) as connection:
+        connection.execute("PRAGMA user_version = 7")
+    connection.close()
+    with pytest.raises(StoreError, match="another program"):
+        SQLiteStore(other)
+    with pytest.raises(Unavailable, match="cannot be opened"):
+        SQLiteStore(tmp_path / "no" / "folder")
+
+
+def test_the_store_is_for_its_owner_only(tmp_path: Path) -> None:
+    SQLiteStore(tmp_path / "x.sqlite").close()
+    assert (tmp_path / "x.sqlite").stat().st_mode & 0o077 == 0
+
+
+def test_nothing_tells_who_sent_a_report(small: Inside, tmp_path: Path) -> None:
+    small.send(submission(survey()), user_agent="Mozilla/5.0 telltale", x_forwarded_for="203.0.113.77")
+    small.send(b"{", user_agent="Mozilla/5.0 telltale")
+    small.store.close()
+    for path in tmp_path.iterdir():
+        data = path.read_bytes()
+        assert b"telltale" not in data and b"127.0.0.1" not in data and b"203.0.113.77" not in data
+    assert "127.0.0.1" not in small("GET", "/metrics").body.decode()
+
+
+def test_reports_of_many_kinds_survive_packing() -> None:
+    """Numbers beyond a word, long bits, and a question without a report."""
+    values = [f"v{i}" for i in range(100)]
+    questions = [
+        {"id": "big", "text": "?", "kind": "choice", "values": values, "mechanism": "subset", "epsilon": 1},
+        {"id": "age", "text": "?", "kind": "ordered", "values": 120, "epsilon": 1},
+        {"id": "many", "text": "?", "kind": "multiple", "values": [f"v{i}" for i in range(30)], "epsilon": 2},
+    ]  # fmt: skip
+    asked = Survey.from_dict({"sottovoce": 1, "id": "k", "title": "K", "questions": questions}).publish()
+    answers: dict[str, Any] = {"big": "v7", "age": 33, "many": ["v1", "v2"]}
+    layout, totals = Layout(asked), {item.id: item.mechanism.tally() for item in asked.questions}
+    rows = []
+    for number in range(50):
+        reports: dict[str, Any] = {item.id: item.mechanism.randomize(answers[item.id]) for item in asked.questions}
+        if number % 5 == 0:
+            reports["age"] = None
+        rows.append(layout.pack(reports))
+        assert layout.unpack(rows[-1]) == reports
+        for name, report in reports.items():
+            if report is not None:
+                totals[name].add(report)
+    vector = layout.count(rows)
+    assert all(layout.tally(name, vector) == total for name, total in totals.items())
+
+
+# Files.
+
+
+def test_exports_come_back(inside: Inside, tmp_path: Path) -> None:
+    filled(inside)
+    to = inside.store.survey("habits")
+    assert to is not None
+    path = tmp_path / "all.parquet"
+    assert transfer.export(inside.store, to, path) == 34
+    other = SQLiteStore(tmp_path / "other.sqlite")
+    other.publish(survey())
+    there = other.survey("habits")
+    assert there is not None
+    first, again = (transfer.load_file(other, there, path) for _ in range(2))
+    assert (first.accepted, again.accepted, again.duplicates) == (34, 0, 34)
+    assert check_sums(other) == 34 and list(other.reports(there)) == list(inside.store.reports(to))
+    assert main(["estimate", str(path), "--json"]) == 0
+    other.close()
+
+
+def test_a_file_of_another_survey_is_not_taken(small: Inside, tmp_path: Path) -> None:
+    filled(small)
+    to = small.store.survey("habits")
+    assert to is not None
+    transfer.export(small.store, to, tmp_path / "all.parquet")
+    question = {"id": "smokes", "text": "?", "kind": "yes_no", "epsilon": 2}
+    other = Survey.from_dict({"sottovoce": 1, "id": "o", "title": "O", "questions": [question]}).publish()
+    with pytest.raises(FileError, match="the survey asks by"):
+        list(transfer.batches(tmp_path / "all.parquet", other))
+    with pytest.raises(FileError, match=r"must end in \.parquet"):
+        transfer.export(small.store, to, tmp_path / "all.csv")
+
+
+# Fuzzing.
+
+
+@pytest.fixture(scope="module")
+def fuzzed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Inside]:
+    opened = SQLiteStore(tmp_path_factory.mktemp("fuzz") / "x.sqlite")
+    opened.publish(survey())
+    made = Inside(opened, rate=None)
+    yield made
+    made.close()
+
+
+VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=40) | st.just("0" * 32),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=10), inner, max_size=4),
+    max_leaves=10,
+)
+FIELDS = st.sampled_from(wire.FIELDS)
+TEMPLATE = submission(survey(), name="f" * 32)
+STREAM = arrow(survey(), 10)
+
+
+@settings(max_examples=300, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    data=st.binary(max_size=300)
+    | VALUES.map(lambda value: json.dumps(value).encode())
+    | st.dictionaries(FIELDS, VALUES).map(lambda changes: json.dumps({**json.loads(TEMPLATE), **changes}).encode()),
+    kind=st.sampled_from([JSON, LINES, ARROW]),
+)
+@example(data=b"NaN", kind=JSON)
+def test_fuzzed_bodies_change_nothing(fuzzed: Inside, data: bytes, kind: str) -> None:
+    """Whatever is not a report is a 400, one line, and nothing is kept."""
+    before = check_sums(fuzzed.store)
+    answer = fuzzed.send(data, kind)
+    if answer.status == 200:  # A few of them are reports.
+        assert wire.decode(data, survey())
+        return
+    assert answer.status in (400, 409) and set(answer.json) == {"error"}
+    assert check_sums(fuzzed.store) == before
+
+
+@settings(max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(cuts=st.lists(st.tuples(st.floats(0, 1), st.binary(max_size=4)), min_size=1, max_size=4))
+def test_damaged_columns_are_refused_or_whole(fuzzed: Inside, cuts: list[tuple[float, bytes]]) -> None:
+    """Bytes of an Arrow stream changed at random: no crash, and whatever is taken has passed every check."""
+    data = bytearray(STREAM)
+    for place, part in cuts:
+        at = int(place * len(data))
+        data[at : at + len(part)] = part
+    answer = fuzzed.send(bytes(data), ARROW)
+    assert answer.status in (200, 400, 409)
+
+
+@settings(max_examples=400)
+@given(
+    st.sampled_from(["north", "south"]),
+    st.integers(0, 1),
+    st.lists(st.tuples(st.floats(0, 1), st.binary(max_size=2), st.integers(0, 2)), max_size=2),
+)
+def test_the_short_cut_reads_what_the_parser_reads(region: str, wave: int, cuts: list[Any]) -> None:
+    """Submissions, whole and damaged: the short cut sees the same in them as `wire`, or leaves them to it."""
+    data = submission(survey(), wave, region)
+    for place, part, gone in cuts:
+        at = int(place * len(data))
+        data = data[:at] + part + data[at + gone :]
+    to = Published(1, survey(), survey().canonical())
+    to.quick.learn('{"region":"north"}')
+    found = to.quick.read(data)
+    assert found is not None or cuts or region == "south"
+    if found is not None:
+        read = wire.decode(data, survey())
+        kept = (bytes.fromhex(read.id), read.wave, canonical.dumps(read.covariates).decode())
+        assert found == (*kept, to.layout.pack(read.reports))
+
+
+def test_a_survey_with_too_many_counts_is_refused(small: Inside) -> None:
+    question = {"id": "a", "text": "A?", "kind": "ordered", "values": 2**23, "epsilon": 1}
+    body = json.dumps({"sottovoce": 1, "id": "big", "title": "B", "questions": [question]}).encode()
+    answer = small("POST", "/v1/surveys", body, token=small.admin)
+    assert answer.code == "bad_survey" and "counts" in answer.json["error"]["message"]
+
+
+def test_the_quick_parser_agrees_with_the_strict_one() -> None:
+    """`wire.parse` takes a short cut for canonical bytes; it must not read anything that the strict parser does not."""
+
+    @settings(max_examples=400)
+    @given(VALUES.map(lambda value: json.dumps(value).encode()) | st.binary(max_size=60) | st.sampled_from(TRICKY))
+    def check(data: bytes) -> None:
+        try:
+            strict = canonical.loads(data)
+        except ParameterError:
+            try:
+                quick = wire.parse(data)
+            except ReportError:
+                return
+            numbers = [one for one in _leaves(quick) if isinstance(one, int)]
+            assert any(abs(one) >= 2**53 for one in numbers) or _depth(quick) > canonical.MAX_DEPTH
+            return
+        assert repr(wire.parse(data)) == repr(strict) or sorted(str(strict)) == sorted(str(wire.parse(data)))
+
+    check()
+
+
+TRICKY = [b'{"a":1,"a":2}', b'{"a":1.0}', b"NaN", b'"\\ud800"', b"1e5", b"-0", b'{"b":1,"a":2}', b" 1", b"1" * 30,
+          b"[" * 40 + b"]" * 40]  # fmt: skip
+
+
+def _leaves(value: Any) -> list[Any]:
+    if isinstance(value, dict):
+        return [leaf for one in value.values() for leaf in _leaves(one)]
+    return [leaf for one in value for leaf in _leaves(one)] if isinstance(value, list) else [value]
+
+
+def _depth(value: Any) -> int:
+    inner = list(value.values()) if isinstance(value, dict) else value if isinstance(value, list) else []
+    return 1 + max(map(_depth, inner), default=0) if isinstance(value, dict | list) else 0
+
+
+# The command.
+
+
+def test_serve_send_token_and_end(tmp_path: Path) -> None:
+    """A whole life: start, send, look, start again; it ends in order with exit code 0 and logs nothing."""
+    path, lines = tmp_path / "habits.json", tmp_path / "reports.ndjson"
+    path.write_bytes(survey().canonical())
+    lines.write_bytes(b"\n".join(submission(survey()) for _ in range(30)) + b"\n")
+    place = ["--data", str(tmp_path / "data")]
+    first = Outside(str(path), *place)
+    try:
+        assert set(first.record["tokens"]) == {"admin", "analyst"}
+        url = first.record["surveys"][0]
+        for expected in ({"accepted": 30, "duplicates": 0}, {"accepted": 0, "duplicates": 30}):
+            done = sotto("send", str(lines), url, "--json")
+            assert expected.items() <= json.loads(done.stdout).items()
+        made = sotto("token", "create", "--role", "analyst", *place).stdout.strip()
+        status, body = first.get("/v1/surveys/habits/estimates", made)
+        assert status == 200 and json.loads(body)["results"][0]["n"] == 30
+        assert "analyst" in sotto("token", "list", *place).stdout
+        assert request(url + "/reports", b"{")[0] == 400
+    finally:
+        code = first.stop()
+    assert (code, first.errors) == (0, "")
+    second = Outside(*place)
+    try:
+        assert second.record["tokens"] == {} and second.get("/v1/surveys/habits/estimates", made)[0] == 200
+    finally:
+        assert second.stop() == 0
+
+
+def sotto(*arguments: str) -> subprocess.CompletedProcess[str]:
+    code = "import sys; from sottovoce.cli import main; sys.exit(main(sys.argv[1:]))"
+    command = [sys.executable, "-c", code, *arguments]
+    return subprocess.run(command, capture_output=True, text=True, check=True, timeout=60)
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["serve", "missing.yaml"],
+        ["token", "revoke", "nobody"],
+        ["token", "invite", "none", "--count", "3"],
+        ["send", "missing.ndjson", "http://127.0.0.1:1/v1/surveys/x"],
+        ["export", "none", "x.parquet"],
+        ["import", "none", "x.parquet"],
+        ["token", "list", "--database", "postgresql://127.0.0.1:1/none"],
+    ],
+)
+def test_bad_commands_are_one_line(
+    arguments: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert main(arguments) == 2
+    captured = capsys.readouterr()
+    assert captured.err.startswith("sotto: ") and captured.err.count("\n") == 1 and captured.out == ""
