@@ -1,0 +1,148 @@
+/**
+ * Frequency mechanisms. A maker takes a mechanism's written form and gives the domain's `encode`, a `perturb` with the
+ * same draws in the same order as in Python, the `outcomes` of a report or its `length` in bits, and the worst
+ * `ratios` of the probabilities of a report under two answers, one for each part that it may come from, as BigInts.
+ */
+
+import { chance, whole } from "./checks.js";
+import { values } from "./domains.js";
+import { must } from "./errors.js";
+import { GRID, join } from "./exact.js";
+import { field, spaceWith } from "./field.js";
+
+export const ONE = BigInt(GRID);
+
+/** (p / on) / ((1 - p) / off): how much likelier one of the `on` reports is than one of the `off` others. */
+export function odds(p, on, off) {
+  const exact = BigInt(chance("p", p) * GRID);
+  return [exact * BigInt(off), (ONE - exact) * BigInt(on)];
+}
+
+/** The odds of k-ary randomized response, whose p may also be that of the less likely side. */
+export function responseOdds(size, p) {
+  const [n, d] = odds(p, 1, size - 1);
+  return n > d ? [n, d] : [d, n];
+}
+
+/** K-ary randomized response. */
+export function respond(size, p, code, source) {
+  if (source.coin(p)) return code;
+  const other = source.below(size - 1);
+  return other + (other >= code);
+}
+
+export function krr({ domain, p }) {
+  const { size, encode } = values(domain);
+  const perturb = (code, source) => respond(size, p, code, source);
+  return { encode, outcomes: size, ratios: [responseOdds(size, p)], perturb };
+}
+
+export function rr(data) {
+  const made = krr(data);
+  must(made.outcomes === 2, "values must be 2", made.outcomes);
+  return made;
+}
+
+/** The odds of one bit: set with probability p or with q. */
+export function bitOdds(p, q) {
+  const [n, d] = odds(p, 1, 1);
+  const [m, e] = odds(q, 1, 1);
+  return [n * e, d * m];
+}
+
+export function unary({ domain, p, q }) {
+  const { size, encode } = values(domain);
+  const perturb = (code, source) => packed(size, (at) => source.coin(at === code ? p : q));
+  return { encode, length: size, ratios: [bitOdds(p, q)], perturb };
+}
+
+/** Bits as bytes: that of value v is bit v mod 8 of byte v div 8. */
+export function packed(length, bit) {
+  const bytes = new Uint8Array(Math.ceil(length / 8));
+  for (let at = 0; at < length; at++) bytes[at >>> 3] |= bit(at) << (at & 7);
+  return bytes;
+}
+
+export const bitOf = (bytes, at) => (bytes[at >>> 3] >> (at & 7)) & 1;
+
+export function localHash({ domain, buckets, p }) {
+  const { size, encode } = values(domain);
+  const vectors = spaceWith(field(buckets), 1, (candidate) => candidate.size >= size);
+  const perturb = (code, source) => {
+    const cohort = source.below(vectors.size);
+    return join(cohort, buckets, respond(buckets, p, vectors.inner(cohort, code), source));
+  };
+  return { encode, outcomes: join(vectors.size, buckets, 0), ratios: [odds(p, 1, buckets - 1)], perturb, vectors };
+}
+
+export function hadamard({ domain, p }) {
+  const { size, encode } = values(domain);
+  const rows = 2 ** size.toString(2).length;
+  const perturb = (code, source) => {
+    const value = BigInt(code + 1);
+    const odd = !source.coin(p);
+    const row = BigInt(source.below(rows));
+    return Number(isOdd(row & value) === odd ? row : row ^ (value & -value));
+  };
+  return { encode, outcomes: rows, ratios: [odds(p, 1, 1)], perturb };
+}
+
+/** Whether a number has an odd number of bits that are 1. */
+const isOdd = (n) => n.toString(2).replaceAll("0", "").length % 2 === 1;
+
+export function subset({ domain, size: held, p }) {
+  const { size, encode } = values(domain);
+  whole("size", held, 1, size - 1);
+  const sets = 2 * held <= size ? choose(size, held) : Infinity;
+  const perturb = (code, source) => {
+    const truth = source.coin(p);
+    const members = new Set(sample(size - 1, held - truth, source).map((other) => other + (other >= code)));
+    if (truth) members.add(code);
+    return sets < Infinity ? setNumber([...members]) : packed(size, (at) => members.has(at));
+  };
+  const shape = sets < Infinity ? { outcomes: sets } : { length: size };
+  return { encode, ...shape, ratios: [odds(p, held, size - held)], perturb };
+}
+
+/** How many sets of k there are among n values, or Infinity if more than 2^53. */
+export function choose(n, k) {
+  if (k > n) return 0;
+  let sets = 1n;
+  for (let at = 0; at < Math.min(k, n - k); at++) {
+    sets = (sets * BigInt(n - at)) / BigInt(at + 1);
+    if (sets > ONE) return Infinity;
+  }
+  return Number(sets);
+}
+
+/** Distinct numbers below n, each set of `count` as likely as any other (R. Floyd's method). */
+export function sample(n, count, source) {
+  const chosen = new Set();
+  for (let last = n - count; last < n; last++) {
+    const drawn = source.below(last + 1);
+    chosen.add(chosen.has(drawn) ? last : drawn);
+  }
+  return [...chosen];
+}
+
+/** The number of the set with members c1 < c2 < ... is C(c1, 1) + C(c2, 2) + ... */
+export const setNumber = (members) =>
+  members.sort((a, b) => a - b).reduce((sum, member, at) => sum + choose(member, at + 1), 0);
+
+export function projective({ domain, order, p }) {
+  const { size, encode } = values(domain);
+  const elements = field(order);
+  const space = spaceWith(elements, 2, (candidate) => candidate.lines >= size);
+  const on = space.firstLine(space.digits - 1);
+  const off = space.lines - on;
+  const perturb = (code, source) => {
+    const point = space.line(code);
+    const truth = source.coin(p);
+    const free = truth ? space.line(source.below(on)) : source.below(off);
+    const power = space.powers[space.leading(point)]; // Here goes the digit that makes the inner product 0, or 1.
+    const vector = (free - (free % power)) * order + (free % power);
+    const digit = elements.add(Number(!truth), elements.negative(space.inner(vector, point)));
+    return space.number(vector + power * digit);
+  };
+  return { encode, outcomes: space.lines, ratios: [odds(p, on, off)], perturb };
+}

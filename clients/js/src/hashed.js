@@ -1,0 +1,68 @@
+/** Texts that nobody listed: public hash functions, others in each cohort, and a mechanism over their buckets. */
+
+import { concat, isText, utf8 } from "./bytes.js";
+import { oneOf, whole } from "./checks.js";
+import { texts } from "./domains.js";
+import { must } from "./errors.js";
+import { GRID } from "./exact.js";
+import { bitOdds, bitOf, packed } from "./frequencies.js";
+import { sha256 } from "./hash.js";
+
+const P = 2n ** 31n - 1n;
+
+/** The first 32-bit words of a digest, each without its top bit; P is 0. */
+function words(tag, key, data) {
+  const view = new DataView(sha256(concat(utf8(tag), key, data)).buffer);
+  return [0, 4, 8].map((at) => BigInt(view.getUint32(at) & 0x7fffffff) % P);
+}
+
+/** The buckets of a text in a cohort, one by each function. */
+export function hashing({ salt, cohorts }, buckets, functions) {
+  must(isText(salt) && [...salt].length <= 1024, "a salt must be text of at most 1024 characters", salt);
+  whole("cohorts", cohorts, 1, 2 ** 16);
+  whole("buckets", buckets, 2, 2 ** 16);
+  whole("hashes", functions, 1, 16);
+  const key = sha256(utf8(salt));
+  return (bytes, cohort) => {
+    const [x, y] = words("v", key, bytes);
+    return Array.from({ length: functions }, (_, at) => {
+      const [a, b, c] = words("f", key, [0, 0, cohort >> 8, cohort & 255, 0, 0, 0, at]);
+      return Number(((a * x + b * y + c) % P) % BigInt(buckets));
+    });
+  };
+}
+
+/** A mechanism over buckets, in a cohort that is drawn first and stands in the report. */
+function inCohorts({ domain, cohorts }, places, inner) {
+  const encode = texts(domain);
+  const { length } = inner;
+  const outcomes = Number(inner.outcomes);
+  const wide = cohorts > 1 ? (cohorts - 1).toString(2).length : 0;
+  const shape = length ? { length: length + wide } : { outcomes: outcomes * cohorts };
+  must(length || shape.outcomes <= GRID, "reports must be at most 2^53", shape.outcomes);
+  const perturb = (bytes, source) => {
+    const cohort = source.below(cohorts);
+    const report = inner.perturb(places(bytes, cohort), source);
+    if (!length) return cohort * outcomes + report;
+    return packed(shape.length, (at) => (at < length ? bitOf(report, at) : (cohort >> (at - length)) & 1));
+  };
+  return { encode, ...shape, ratios: inner.ratios, perturb, cohorts, wide };
+}
+
+export function hashed(data, read) {
+  oneOf("base", data.base?.mechanism, "krr", "unary", "subset", "hadamard", "projective", "local_hash");
+  const { values: buckets, missing } = data.base.domain ?? {};
+  must(Number.isInteger(buckets) && missing === "refuse", "base must be over a number of values", data.base.domain);
+  const places = hashing(data, buckets, 1);
+  return inCohorts(data, (bytes, cohort) => places(bytes, cohort)[0], read(data.base));
+}
+
+/** Several hash functions set a bit each, and every bit is randomized. */
+export function bloom(data) {
+  const { buckets, hashes, p, q } = data;
+  const places = hashing(data, buckets, hashes);
+  must(buckets >= 2 * hashes, "buckets must be at least twice the hashes", buckets);
+  const [n, d] = bitOdds(p, q);
+  const perturb = (held, source) => packed(buckets, (at) => source.coin(held.includes(at) ? p : q));
+  return inCohorts(data, places, { length: buckets, ratios: [[n ** BigInt(hashes), d ** BigInt(hashes)]], perturb });
+}

@@ -1,0 +1,65 @@
+/** The way from a mechanism's written form to a mechanism. */
+
+import { fields, oneOf } from "./checks.js";
+import { keyValue, ranges, sets, several } from "./compound.js";
+import { must } from "./errors.js";
+import { logAbove } from "./exact.js";
+import { hadamard, krr, localHash, projective, rr, subset, unary } from "./frequencies.js";
+import { bloom, hashed } from "./hashed.js";
+import { mean, squareWave } from "./numbers.js";
+import { Source } from "./random.js";
+import { changes, dBitFlip, memoized } from "./remembering.js";
+
+/** The fields and the maker of each mechanism. */
+const MAKERS = {
+  rr: ["domain p", rr],
+  krr: ["domain p", krr],
+  unary: ["domain p q", unary],
+  local_hash: ["domain buckets p", localHash],
+  subset: ["domain size p", subset],
+  hadamard: ["domain p", hadamard],
+  projective: ["domain order p", projective],
+  sets: ["domain p", sets],
+  key_value: ["domain p", keyValue],
+  mean: ["domain kind p share window inside", mean],
+  square_wave: ["domain bins window inside", squareWave],
+  ranges: ["domain fanout parts", ranges],
+  several: ["domain how parts", several],
+  memoized: ["permanent instantaneous", memoized],
+  d_bit_flip: ["domain sampled p", dBitFlip],
+  changes: ["domain waves changes p", changes],
+  hashed: ["domain cohorts salt base", hashed],
+  bloom: ["domain buckets hashes cohorts salt p q", bloom],
+};
+
+/** A randomizer for one answer, from its written form. Its epsilon is recomputed, and another claim is refused. */
+export class Mechanism {
+  constructor(data) {
+    const name = oneOf("a mechanism", data?.mechanism, ...Object.keys(MAKERS));
+    const [words, make] = MAKERS[name];
+    const made = make(fields(data, `mechanism ${words} epsilon`), mechanism);
+    const costs = made.ratios.map(([n, d]) => logAbove(n, d));
+    must(Math.min(...costs) > 0, "reports must say something", costs);
+    Object.assign(this, { epsilon: Math.max(...costs) }, made, { name });
+    must(data.epsilon === this.epsilon, `epsilon must be what the mechanism costs, ${this.epsilon}`, data.epsilon);
+  }
+
+  /** Bits in a report. */
+  get bits() {
+    return this.length ?? (BigInt(this.outcomes) - 1n).toString(2).length;
+  }
+
+  /** One report for one answer: a whole number, or bytes that hold bits. */
+  randomize(value, source) {
+    return this.step(value, undefined, source).report;
+  }
+
+  /** One wave: { report, epsilon }, and the new memory of a mechanism that remembers. Nothing is changed. */
+  step(value, memory, source = new Source()) {
+    const code = this.encode(value, source);
+    if (this.begin) return this.advance(code, memory ?? this.begin(source), source);
+    return { report: this.perturb(code, source), epsilon: this.epsilon };
+  }
+}
+
+export const mechanism = (data) => new Mechanism(data);

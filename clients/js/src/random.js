@@ -1,0 +1,40 @@
+/** The one module that owns randomness: 53 bits at a time from crypto.getRandomValues, and nothing else. */
+
+import { hex } from "./bytes.js";
+import { SottovoceError } from "./errors.js";
+import { GRID } from "./exact.js";
+
+/** Fill an array with random bits, or fail: without a source nothing can be hidden. */
+function fill(array) {
+  if (typeof globalThis.crypto?.getRandomValues !== "function") {
+    throw new SottovoceError("crypto.getRandomValues is missing, and nothing else will do");
+  }
+  return globalThis.crypto.getRandomValues(array);
+}
+
+/** Random bits for one answer. Nothing is buffered. */
+export class Source {
+  /** A whole number, uniform over 0 .. 2^53 - 1. */
+  draw() {
+    const [high, low] = fill(new Uint32Array(2));
+    return (high >>> 11) * 2 ** 32 + low;
+  }
+
+  /** True with probability p, a multiple of 2^-53. */
+  coin(p) {
+    return this.draw() < p * GRID;
+  }
+
+  /** A whole number, uniform over 0 .. k - 1. The incomplete last run of multiples of k is drawn again. */
+  below(k) {
+    if (k === 1) return 0;
+    const limit = GRID - (GRID % k);
+    let bits;
+    do bits = this.draw();
+    while (bits >= limit);
+    return bits % k;
+  }
+}
+
+/** So many random bytes, in hexadecimal digits. */
+export const token = (bytes) => hex(fill(new Uint8Array(bytes)));

@@ -1,0 +1,134 @@
+/**
+ * Mechanisms whose device remembers something: what it draws once (`begin`), and a pure `advance` by one wave that says
+ * what to send, what to remember and what it adds to the person's loss. `after(changes)` is what any number of reports
+ * with so many changes of the value cost.
+ */
+
+import { hex, unhex } from "./bytes.js";
+import { dumps } from "./canonical.js";
+import { oneOf, whole } from "./checks.js";
+import { values } from "./domains.js";
+import { must } from "./errors.js";
+import { above, GRID, join, logAbove, units } from "./exact.js";
+import { bitOf, choose, odds, ONE, packed, respond, sample, setNumber } from "./frequencies.js";
+
+/** A wave in which what is remembered about a value is sent; if there is nothing yet, it is drawn, which costs. */
+function recall(memory, key, draw, send, cost) {
+  const known = Object.hasOwn(memory.answers, key);
+  const kept = known ? memory.answers[key] : draw();
+  const answers = { ...memory.answers, [key]: kept };
+  return { report: send(kept), memory: { ...memory, answers }, epsilon: known ? 0 : cost() };
+}
+
+/** A permanent answer for each value; every report is a fresh randomization of it. */
+export function memoized({ permanent, instantaneous }, read) {
+  const bits = oneOf("permanent", permanent?.mechanism, "rr", "krr", "unary", "local_hash") === "unary";
+  oneOf("instantaneous", instantaneous?.mechanism, ...(bits ? ["unary"] : ["rr", "krr"]));
+  const lasting = read(permanent);
+  const fresh = read(instantaneous);
+  const { vectors } = lasting;
+  const domain = vectors ? { values: permanent.buckets, missing: "refuse" } : permanent.domain;
+  must(dumps(domain) === dumps(instantaneous.domain), "both parts must be over the same values", domain);
+  const { size } = values(domain);
+  const draw = (key, source) => (bits ? hex(lasting.perturb(key, source)) : respond(size, permanent.p, key, source));
+  const { p, q } = instantaneous;
+  const resend = (bytes, source) => packed(size, (at) => source.coin(bitOf(bytes, at) ? p : q));
+  return {
+    ...lasting,
+    epsilon: Math.min(logAbove(...chained(bits, BigInt(size - 1), permanent, instantaneous)), lasting.epsilon),
+    after: (changes) => above(BigInt(Math.min(changes + 1, size)) * units(lasting.epsilon)),
+    begin: (source) => ({ cohort: source.below(vectors?.size ?? 1), answers: {} }),
+    advance(code, memory, source) {
+      const key = vectors ? vectors.inner(memory.cohort, code) : code;
+      const send = (kept) =>
+        bits ? resend(unhex(kept), source) : join(memory.cohort, size, fresh.perturb(kept, source));
+      return recall(memory, key, () => draw(key, source), send, () => lasting.epsilon);
+    },
+  };
+}
+
+/** The worst ratio of one report, whose permanent answer is drawn by one mechanism and sent by the other. */
+function chained(bits, others, permanent, instantaneous) {
+  const all = bits ? ONE : ONE * others;
+  const [[p, q], [one, zero]] = [permanent, instantaneous].map((part) => {
+    const exact = BigInt(part.p * GRID);
+    return bits ? [exact, BigInt(part.q * GRID)] : [exact * others, ONE - exact];
+  });
+  must(p > q && one > zero, "p must be above q", permanent.p);
+  const sent = (chance, up, down) => chance * up + (all - chance) * down;
+  const n = sent(p, one, zero);
+  const d = sent(q, one, zero);
+  return bits ? [n * sent(all - q, all - zero, all - one), d * sent(all - p, all - zero, all - one)] : [n, d];
+}
+
+/** A device draws some of the values for good, and tells of each by a bit whether it is its own. */
+export function dBitFlip({ domain, sampled, p }) {
+  const { size, encode } = values(domain);
+  const outcomes = choose(size, whole("sampled", sampled, 1, size)) * 2 ** sampled;
+  must(outcomes <= GRID, "reports must be at most 2^53", outcomes);
+  const [n, d] = odds(p, 1, 1);
+  const loss = (held) => {
+    const bits = BigInt(held > 1 ? 2 * Math.min(held, sampled) : held * Math.min(2, sampled));
+    return logAbove(n ** bits, d ** bits);
+  };
+  return {
+    encode,
+    outcomes,
+    ratios: [[n, d]],
+    epsilon: loss(1),
+    after: (changes) => loss(Math.min(changes + 1, size)),
+    begin: (source) => ({ sample: setNumber(sample(size, sampled, source)), answers: {} }),
+    advance(code, memory, source) {
+      const bit = (sum, member, at) => sum + source.coin(member === code ? p : 1 - p) * 2 ** at;
+      const tell = () => setMembers(size, sampled, memory.sample).reduce(bit, 0);
+      const held = Object.keys(memory.answers).length;
+      const send = (told) => memory.sample * 2 ** sampled + told;
+      return recall(memory, code, tell, send, () => loss(held + 1) - loss(held));
+    },
+  };
+}
+
+/** The members of a numbered set of k values out of n, in ascending order. */
+function setMembers(n, k, number) {
+  if (!k) return [];
+  let low = 0;
+  let high = n;
+  while (high - low > 1) {
+    const middle = Math.floor((low + high) / 2);
+    if (choose(middle, k) <= number) low = middle;
+    else high = middle;
+  }
+  return [...setMembers(low, k - 1, number - choose(low, k)), low];
+}
+
+/** Yes or no over many waves; one of the few changes is told, at the end of a run of 2^order waves. */
+export function changes({ domain, waves, changes: most, p }) {
+  const { size, encode } = values(domain);
+  const orders = whole("waves", waves, 2, 2 ** 20).toString(2).length;
+  const [n, d] = odds(p, 1, 1);
+  must(size === 2, "values must be 2", size);
+  const forever = logAbove(n, d);
+  const told = ONE * BigInt(whole("changes", most, 1, waves));
+  return {
+    encode,
+    waves,
+    outcomes: 2 * orders,
+    ratios: [[n, d]],
+    epsilon: logAbove(told, told - n + d), // of the first report
+    after: () => forever,
+    begin(source) {
+      const order = source.below(orders);
+      return { order, kept: 1 + source.below(most), wave: 0, value: 0, changes: 0, sign: 0 };
+    },
+    advance(code, memory, source) {
+      const wave = whole("wave", memory.wave + 1, 1, waves);
+      const changed = code - memory.value;
+      const count = memory.changes + Math.abs(changed);
+      const sign = changed && count === memory.kept ? changed : memory.sign;
+      const ends = wave % 2 ** memory.order === 0;
+      const up = ends && sign ? sign > 0 === source.coin(p) : source.coin(0.5);
+      const next = { ...memory, wave, value: code, changes: count, sign: ends ? 0 : sign };
+      return { report: 2 * memory.order + up, memory: next, epsilon: wave === 1 ? forever : 0 };
+    },
+  };
+}

