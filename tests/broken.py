@@ -6,6 +6,7 @@ Each is a small step away from a sound mechanism. The contract suite must catch 
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
@@ -14,10 +15,15 @@ from numpy.typing import NDArray
 
 from sottovoce.mechanisms import (
     KRR,
+    Bloom,
+    Changes,
+    DBitFlip,
     Hadamard,
+    Hashed,
     KeyValue,
     LocalHash,
     Mean,
+    Memoized,
     Projective,
     Ranges,
     Sets,
@@ -26,7 +32,8 @@ from sottovoce.mechanisms import (
     Subset,
     Unary,
 )
-from sottovoce.mechanisms.subset import _sample
+from sottovoce.mechanisms.combinations import sample
+from sottovoce.mechanisms.longitudinal import Memory, Step
 from sottovoce.privacy import GRID, Probability, exp_below
 from sottovoce.randomness import Keystream, Source
 from sottovoce.reports import Report
@@ -161,9 +168,9 @@ class ExcludedMemberStillDrawn(Subset):
 
     def _perturb(self, code: int, source: Source) -> Report:
         if source.bernoulli(self.p):
-            others = _sample(self.domain.size - 1, self.size - 1, source)
+            others = sample(self.domain.size - 1, self.size - 1, source)
             return self._pack([code, *(other + (other >= code) for other in others)])
-        return self._pack(_sample(self.domain.size, self.size, source))
+        return self._pack(sample(self.domain.size, self.size, source))
 
     def _perturb_many(self, codes: NDArray[np.int64], stream: Keystream) -> NDArray[Any]:
         rows = super()._perturb_many(codes, stream)
@@ -310,3 +317,99 @@ class PartsNotAdded(Several):
     @property
     def epsilon(self) -> float:
         return max(part.epsilon for part in self.parts)
+
+
+class PermanentRedrawn(Memoized):
+    """The permanent answer is drawn again for every report, and charged once: reports average to the value."""
+
+    def _step(self, code: int, memory: Memory, source: Source) -> Step:
+        step = super()._step(code, memory | {"answers": {}}, source)
+        return replace(step, epsilon=0.0 if memory["answers"] else step.epsilon)
+
+    def _perturb_waves(self, codes: NDArray[np.int64], stream: Keystream) -> list[NDArray[Any]]:
+        return [super(PermanentRedrawn, self)._perturb_waves(wave[:, None], stream)[0] for wave in codes.T]
+
+
+class ForgetsOldValues(Memoized):
+    """Only the last permanent answer is remembered: who goes back and forth draws again and again."""
+
+    def _step(self, code: int, memory: Memory, source: Source) -> Step:
+        step, key = super()._step(code, memory, source), str(self._key(code, memory))
+        return replace(step, memory=step.memory | {"answers": {key: step.memory["answers"][key]}})
+
+
+class InstantaneousSkipped(Memoized):
+    """The permanent answer is sent as it is: every report costs what is declared for all of them."""
+
+    def _resend(self, kept: Report, source: Source) -> Report:
+        return kept
+
+
+class ChargesOneReport(Memoized):
+    """A new permanent answer is charged as if it were reported once."""
+
+    def _step(self, code: int, memory: Memory, source: Source) -> Step:
+        step = super()._step(code, memory, source)
+        return replace(step, epsilon=min(step.epsilon, self.epsilon))
+
+
+class OneAnswerForTheRest(DBitFlip):
+    """Values that were not drawn share one answer, "since it has the same law": that two of them do shows."""
+
+    def _step(self, code: int, memory: Memory, source: Source) -> Step:
+        members = self._sets.members(memory["sample"])
+        rest = next(other for other in range(self.domain.size) if other not in members)
+        return super()._step(code if code in members else rest, memory, source)
+
+
+class TellsEveryChange(Changes):
+    """No change is drawn in secret: all of them are told, and each costs epsilon."""
+
+    def _step(self, code: int, memory: Memory, source: Source) -> Step:
+        told = memory | {"kept": memory["changes"] + (code != memory["value"])}
+        return super()._step(code, told, source)
+
+
+class ForgetsInTheWaves(Changes):
+    """A column of waves is randomized wave by wave, as if each were the first."""
+
+    def _perturb_waves(self, codes: NDArray[np.int64], stream: Keystream) -> list[NDArray[Any]]:
+        return [super(ForgetsInTheWaves, self)._perturb_waves(wave[:, None], stream)[0] for wave in codes.T]
+
+
+class CohortByValue(Hashed):
+    """The cohort is "spread evenly" by the value, not drawn: it tells which values are possible at all."""
+
+    def _perturb(self, code: int, source: Source) -> Report:
+        cohort = code % self.cohorts
+        return self._join(cohort, self.base._perturb(self._place(code, cohort), source))
+
+    def _perturb_many(self, codes: NDArray[np.int64], stream: Keystream) -> NDArray[Any]:
+        cohorts = codes % self.cohorts
+        inner = self.base._perturb_many(self._place_many(codes, cohorts), stream)
+        told: NDArray[Any] = cohorts * self.buckets + inner
+        return told
+
+
+class LuckyCohort(Hashed):
+    """A cohort whose hash sends the value to bucket 0 is drawn again, "since that is crowded": the cohort tells."""
+
+    def _perturb(self, code: int, source: Source) -> Report:
+        cohort = source.below(self.cohorts)
+        cohort = cohort if self._place(code, cohort) else source.below(self.cohorts)
+        return self._join(cohort, self.base._perturb(self._place(code, cohort), source))
+
+
+class SaltedByTheAnswer(Hashed):
+    """The hash depends on the answer itself beside the salt: nobody can undo it."""
+
+    def _encode(self, value: object, source: Source) -> int:
+        return super()._encode(value, source) ^ len(repr(value)) << 31 | ord(str(value)[0]) & 1
+
+
+class OneBitCounted(Bloom):
+    """The filter has several bits for a value, and the cost of one of them is declared."""
+
+    @property
+    def epsilon(self) -> float:
+        return Unary(2, p=self.p, q=self.q).epsilon

@@ -16,9 +16,11 @@ import contract
 import sottovoce as sv
 from sottovoce import mechanisms
 from sottovoce.mechanisms.base import Mechanism
+from sottovoce.mechanisms.longitudinal import Longitudinal
 from sottovoce.mechanisms.pure import Pure
 
 GAPPED = sv.Domain(["a", "b", "c"], missing="category")
+LETTERS = sv.Text(max_bytes=1)
 
 CASES: dict[type[Mechanism], list[Mechanism]] = {
     sv.RandomizedResponse: [
@@ -94,6 +96,27 @@ CASES: dict[type[Mechanism], list[Mechanism]] = {
         sv.Several({"a": 2, "b": 3, "c": 2}, epsilon=1.0, how="pairs"),
         sv.Several({"a": 2, "b": 2}, epsilon=4.0),
     ],
+    sv.Memoized: [
+        sv.Memoized.of("rr", [False, True], permanent=2.0, first=0.5),
+        sv.Memoized.of("krr", ["a", "b", "c"], permanent=3.0, first=1.0),
+        sv.Memoized.of("unary", 2, permanent=2.0, first=1.0),
+        sv.Memoized.rappor(2, f=0.5, p=0.5, q=0.75),
+        sv.Memoized.of("local_hash", 3, permanent=2.0, first=1.0, buckets=2),
+    ],
+    sv.DBitFlip: [sv.DBitFlip(3, 1.0, sampled=1), sv.DBitFlip(3, 2.0, sampled=2), sv.DBitFlip(2, p=0.75, sampled=2)],
+    sv.Hashed: [
+        sv.Hashed("krr", 3, 2, 1.0, domain=LETTERS),
+        sv.Hashed(sv.Unary(4, 2.0, kind="symmetric"), cohorts=3, domain=sv.Text(1, missing="category")),
+        sv.Hashed("hadamard", 5, 2, 0.5, salt="another", domain=LETTERS),
+        sv.Hashed("subset", 5, 3, 1.0, domain=LETTERS),
+        sv.Hashed("local_hash", 4, 1, 1.0, domain=LETTERS),
+    ],
+    mechanisms.Bloom: [
+        mechanisms.Bloom(4, 2, 2, 2.0, domain=LETTERS),
+        mechanisms.Bloom(5, 2, 2, p=0.75, q=0.25, domain=sv.Text(1, missing="category")),
+        sv.Hashed.rappor(5, 1, 1, f=0.5, p=0.5, q=0.75, domain=LETTERS),
+    ],
+    sv.Changes: [sv.Changes(4, 2, 1.0), sv.Changes(4, 1, p=0.75, domain=["no", "yes"]), sv.Changes(3, 1, 2.0)],
 }
 ALL = [pytest.param(m, id=f"{m!r}-{at}") for cases in CASES.values() for at, m in enumerate(cases)]
 
@@ -110,6 +133,10 @@ BUILDERS: dict[str, Callable[[float], Mechanism]] = {
     "hadamard": lambda epsilon: sv.Hadamard(100, epsilon),
     "projective": lambda epsilon: sv.Projective(100, epsilon),
     "choose": lambda epsilon: sv.choose(100, epsilon),
+    "hashed": lambda epsilon: sv.Hashed("auto", 100, epsilon=epsilon),
+    "count-mean sketch": lambda epsilon: sv.Hashed.count_mean_sketch(epsilon),
+    "bloom": lambda epsilon: mechanisms.Bloom(epsilon=epsilon),
+    "bloom, 3 hashes": lambda epsilon: mechanisms.Bloom(64, 3, epsilon=epsilon),
     "sets": lambda epsilon: sv.Sets(10, epsilon),
     "key-value": lambda epsilon: sv.KeyValue(10, 0, 1, epsilon),
     "mean, rounding": lambda epsilon: sv.Mean(0, 1, epsilon, kind="rounding"),
@@ -123,7 +150,13 @@ BUILDERS: dict[str, Callable[[float], Mechanism]] = {
     "several, auto": lambda epsilon: sv.Several({"a": 3, "b": 4, "c": 5}, epsilon),
 }
 
+TWO: dict[str, Any] = {"permanent": 2.0, "first": 1.0}
 TWINS: list[tuple[Callable[[Any], None], Mechanism]] = [
+    (contract.check_every_draw_gives_the_channel, broken.CohortByValue("krr", 3, 2, 1.0, domain=LETTERS)),
+    (contract.check_columns_have_the_same_law, broken.CohortByValue("krr", 3, 2, 1.0, domain=LETTERS)),
+    (contract.check_every_draw_gives_the_channel, broken.LuckyCohort("krr", 3, 2, 1.0, domain=LETTERS)),
+    (contract.check_every_draw_gives_the_channel, broken.SaltedByTheAnswer("krr", 3, 2, 1.0, domain=LETTERS)),
+    (contract.check_epsilon_is_the_worst_ratio, broken.OneBitCounted(4, 2, 2, 2.0, domain=LETTERS)),
     (contract.check_every_draw_gives_the_channel, broken.LevelByValue(9, 1.0)),
     (contract.check_columns_have_the_same_law, broken.LevelByValue(9, 1.0)),
     (contract.check_epsilon_is_the_worst_ratio, broken.PartsNotAdded({"a": 2, "b": 3}, 1.0)),
@@ -162,6 +195,15 @@ TWINS: list[tuple[Callable[[Any], None], Mechanism]] = [
     (contract.check_every_draw_gives_the_channel, broken.EndsTellTheirKind(0, 1, 2.0, kind="hybrid", steps=4)),
     (contract.check_every_draw_gives_the_channel, broken.WindowCutAtTheEnds(0, 1, 4, epsilon=1.0, steps=4)),
     (contract.check_columns_have_the_same_law, broken.WindowCutAtTheEnds(0, 1, 4, epsilon=1.0, steps=4)),
+    (contract.check_reports_over_time_cost_as_declared, broken.PermanentRedrawn.of("rr", 2, **TWO)),
+    (contract.check_reports_over_time_cost_as_declared, broken.ForgetsOldValues.of("rr", 2, **TWO)),
+    (contract.check_columns_over_time_have_the_same_law, broken.ForgetsOldValues.of("unary", 2, **TWO)),
+    (contract.check_every_draw_gives_the_channel, broken.InstantaneousSkipped.of("local_hash", 4, **TWO)),
+    (contract.check_reports_over_time_cost_as_declared, broken.InstantaneousSkipped.of("unary", 2, **TWO)),
+    (contract.check_reports_over_time_cost_as_declared, broken.ChargesOneReport.of("rr", 2, **TWO)),
+    (contract.check_reports_over_time_cost_as_declared, broken.OneAnswerForTheRest(3, 1.0, sampled=1)),
+    (contract.check_reports_over_time_cost_as_declared, broken.TellsEveryChange(4, 2, 1.0)),
+    (contract.check_columns_over_time_have_the_same_law, broken.ForgetsInTheWaves(4, 2, 4.0)),
 ]
 
 
@@ -190,6 +232,12 @@ def test_pure_contract(check: Callable[[Pure], None], m: Pure) -> None:
     check(m)
 
 
+@pytest.mark.parametrize("check", contract.LONGITUDINAL_CHECKS, ids=lambda check: check.__name__)
+@pytest.mark.parametrize("m", [case for case in ALL if isinstance(case.values[0], Longitudinal)])
+def test_longitudinal_contract(check: Callable[[Longitudinal], None], m: Longitudinal) -> None:
+    check(m)
+
+
 @pytest.mark.parametrize("name", BUILDERS)
 def test_never_spends_more_than_asked(name: str) -> None:
     contract.check_never_spends_more_than_asked(BUILDERS[name])
@@ -215,4 +263,4 @@ def test_spending_more_than_asked_is_caught() -> None:
 
 
 def test_every_check_has_a_twin_that_fails_it() -> None:
-    assert {check for check, _ in TWINS} == {*contract.CHECKS, *contract.PURE_CHECKS}
+    assert {check for check, _ in TWINS} == {*contract.CHECKS, *contract.PURE_CHECKS, *contract.LONGITUDINAL_CHECKS}

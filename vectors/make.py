@@ -11,7 +11,10 @@ from pathlib import Path
 from typing import Any
 
 import sottovoce as sv
+from sottovoce.hashing import Hashes, P
 from sottovoce.mechanisms.base import Mechanism
+from sottovoce.mechanisms.cohorts import Cohorts
+from sottovoce.mechanisms.longitudinal import Longitudinal
 from sottovoce.mechanisms.pure import Pure
 from sottovoce.privacy import GRID
 from sottovoce.randomness import Source
@@ -19,6 +22,7 @@ from sottovoce.reports import Index, Report
 
 HERE = Path(__file__).parent
 GAPPED = sv.Domain(["a", "b", "c"], missing="category")
+CUT = sv.Text(16, missing="category", longer="cut", normalise="NFC")
 INSTANCES: dict[str, list[Mechanism]] = {
     "rr": [
         sv.RandomizedResponse(epsilon=1.0),
@@ -73,7 +77,55 @@ INSTANCES: dict[str, list[Mechanism]] = {
         sv.Several({"sex": ["f", "m"], "age": 30}, epsilon=1.0, how="joint"),
         sv.Several({"a": 2, "b": 3, "c": GAPPED}, epsilon=3.0, how="pairs"),
     ],
+    "memoized": [
+        sv.Memoized.of("rr", [False, True], permanent=2.0, first=1.0),
+        sv.Memoized.of("krr", GAPPED, permanent=3.0, first=1.0),
+        sv.Memoized.rappor(["red", "green", "blue"], f=0.5, p=0.5, q=0.75),
+        sv.Memoized.of("unary", 20, permanent=2.0, first=0.5),
+        sv.Memoized.loloha(100, permanent=2.0, first=1.0, kind="binary"),
+        sv.Memoized.loloha(GAPPED, permanent=3.0, first=1.0),
+    ],
+    "d_bit_flip": [
+        sv.DBitFlip(["red", "green", "blue"], epsilon=1.0, sampled=1),
+        sv.DBitFlip(GAPPED, epsilon=2.0, sampled=2),
+        sv.DBitFlip(32, epsilon=1.0, sampled=8),
+    ],
+    "changes": [
+        sv.Changes(8, 2, epsilon=1.0),
+        sv.Changes(12, 1, epsilon=3.0, domain=["no", "yes"]),
+        sv.Changes(100, 5, p=0.75),
+    ],
 }
+
+INSTANCES |= {
+    "hashed": [
+        sv.Hashed("krr", 16, 4, 1.0, salt="vectors"),
+        sv.Hashed(sv.Unary(12, 2.0, kind="symmetric"), cohorts=3, salt="café \U0001f600", domain=CUT),
+        sv.Hashed("hadamard", 31, 8, 0.5),
+        sv.Hashed("subset", 14, 5, 1.0, domain=sv.Text(100)),
+        sv.Hashed("local_hash", 8, 2, 2.0),
+    ],
+    "bloom": [
+        sv.Hashed.rappor(16, 2, 3, f=0.5, p=0.5, q=0.75, salt="vectors"),
+        sv.Hashed.rappor(13, 3, 1, f=0.25, domain=CUT),
+    ],
+}
+
+TEXTS = [
+    "tea",
+    "coffee",
+    "Tea",
+    " tea",
+    "a",
+    "0",
+    "caf\u00e9",
+    "cafe\u0301",
+    "\u65e5\u672c\u8a9e",
+    "\U0001f600",
+    "\x00",
+    "x" * 16,
+]
+"""Texts of one to four bytes a character, two spellings of one word, and one that is just as long as allowed."""
 
 INVALID: dict[str, list[Any]] = {
     "sets": [["no such option"], [None], [-1], [["tea"]], {"tea": True}],
@@ -81,6 +133,40 @@ INVALID: dict[str, list[Any]] = {
     "key_value": [["film"], {"no such key": 1}, {"film": 6}, {"film": None}, {"film": "5"}, [["film", 1], ["film", 1]]],
 }
 """Answers that a kind of mechanism refuses beside those that all of them do."""
+
+
+CHANGES: dict[str, list[dict[str, Any]]] = {
+    "hashed": [
+        *({"cohorts": cohorts} for cohorts in (0, -1, 2.5, "4", 2**16 + 1)),
+        *({"salt": salt} for salt in (5, None, "\ud800", "x" * 1025)),
+        *({"base": base} for base in ("krr", None, {}, sv.KRR(["a", "b"], 1.0).to_dict(), sv.Sets(3, 1.0).to_dict())),
+        {"base": sv.KRR(16, 1.0).to_dict() | {"epsilon": 0.5}},
+        {"domain": {"max_bytes": 0, "missing": "refuse", "longer": "refuse", "normalise": "none"}},
+        {"domain": {"max_bytes": 3, "missing": "refuse", "longer": "cut", "normalise": "none"}},
+        {"domain": {"max_bytes": 64, "missing": "refuse", "longer": "refuse", "normalise": "NFD"}},
+    ],
+    "memoized": [
+        *(
+            {name: part}
+            for name in ("permanent", "instantaneous")
+            for part in ("rr", None, {}, sv.Sets(2, 1.0).to_dict())
+        ),
+        {"permanent": sv.KRR(3, 2.0).to_dict()},
+        {"permanent": sv.RandomizedResponse(2.0).to_dict() | {"epsilon": 0.5}},
+        {"permanent": sv.RandomizedResponse.warner(0.3).to_dict()},
+        {"instantaneous": sv.Unary([False, True], 1.0).to_dict()},
+    ],
+    "d_bit_flip": [*({"sampled": sampled} for sampled in (0, -1, 4, 1.5, "1", None, True)), {"p": 0.5}, {"p": 0.25}],
+    "changes": [
+        *({"waves": waves} for waves in (1, 0, -8, 8.5, "8", 2**21)),
+        *({"changes": changes} for changes in (0, 9, 2.5, None)),
+        {"p": 0.5},
+        {"p": 0.25},
+        {"domain": {"values": 3, "missing": "refuse"}},
+    ],
+    "bloom": [{"hashes": 0}, {"hashes": 9}, {"buckets": 3}, {"cohorts": 0}, {"q": 0.9}, {"q": 0.3}],
+}
+"""What is wrong with a kind of mechanism beside what is wrong with all."""
 
 
 class Recorder(Source):
@@ -102,7 +188,7 @@ def to_json(report: Report) -> int | str:
 
 
 def vector(m: Mechanism, seed: int) -> dict[str, Any]:
-    labels = [m.domain.labels[code] for code in random.Random(seed).choices(range(m.domain.size), k=24)]
+    labels = texts(m.domain) if isinstance(m.domain, sv.Text) else listed(m, seed)
     labels += between(m) if isinstance(m, sv.KeyValue) else []
     labels += between_points(m.domain) if isinstance(m.domain, sv.Scale) else []
     cases, tally = [], m.tally()
@@ -118,9 +204,59 @@ def vector(m: Mechanism, seed: int) -> dict[str, Any]:
         "tally": {"n": tally.n, "cells": tally.cells.tolist()},
         **(frequencies(m, tally) if isinstance(m, Pure) else {}),
         **(mean(m, tally) if isinstance(m, sv.Mean) else {}),
+        **(decoded(tally) if isinstance(m, Cohorts) else {}),
+        **({"histories": [history(m, 100 * seed + at) for at in range(3)]} if isinstance(m, Longitudinal) else {}),
         "invalid_values": invalid_values(m),
         "invalid_reports": invalid_reports(m),
     }
+
+
+def listed(m: Mechanism, seed: int) -> list[Any]:
+    return [m.domain.labels[code] for code in random.Random(seed).choices(range(m.domain.size), k=24)]
+
+
+def texts(domain: sv.Text) -> list[Any]:
+    """Texts, and what a domain may allow beside them: a missing answer, a text that is cut within a character."""
+    more = [None, ""] if domain.missing == "category" else []
+    return [*TEXTS, *TEXTS[:4], *more, *(["x" * 15 + "\u00e9" * 9] if domain.longer == "cut" else [])]
+
+
+def decoded(tally: sv.Tally[Any]) -> dict[str, Any]:
+    values = ["tea", "coffee", "milk", "caf\u00e9"]
+    e = tally.estimate(values=values)
+    return {"decoded": {"values": values, "frequency": e.frequency.tolist(), "stderr": e.stderr.tolist()}}
+
+
+def hashing(salt: str, buckets: int, cohorts: int, functions: int) -> dict[str, Any]:
+    """Text -> fingerprint -> a bucket for each function of each cohort, and the numbers of the functions."""
+    hashes = Hashes(salt, buckets, cohorts, functions)
+    cases = []
+    for text in ["", *TEXTS, "x" * 200]:
+        code = hashes.fingerprint(text.encode())
+        places = [[hashes.bucket(code, cohort, at) for at in range(functions)] for cohort in range(cohorts)]
+        fingerprint = [code >> 31, code & P]
+        cases.append({"text": text, "utf8": text.encode().hex(), "fingerprint": fingerprint, "buckets": places})
+    words = [[list(hashes.words(cohort, at)) for at in range(functions)] for cohort in range(cohorts)]
+    return {
+        "salt": salt,
+        "buckets": buckets,
+        "cohorts": cohorts,
+        "functions": functions,
+        "words": words,
+        "cases": cases,
+    }
+
+
+def history(m: Longitudinal, seed: int) -> dict[str, Any]:
+    """One device over eight waves: its value changes now and then, and may come back."""
+    chance, source = random.Random(seed), Recorder(10_000 + seed)
+    memory, code, steps = m.begin(source), 0, []
+    for _ in range(8):
+        code = chance.randrange(m.domain.size) if chance.random() < 0.5 else code
+        step = m.step(m.domain.labels[code], memory, source)
+        memory = step.memory
+        steps.append({"value": m.domain.labels[code], "report": to_json(step.report), "epsilon": step.epsilon})
+    return {"draws": source.draws, "steps": steps, "memory": memory}
 
 
 def mean(m: sv.Mean, tally: sv.Tally[Any]) -> dict[str, Any]:
@@ -134,7 +270,15 @@ def between_points(scale: sv.Scale) -> list[Any]:
     return inner + ([scale.low - 1, scale.high + 1e9] if scale.outside == "clip" else [])
 
 
+def invalid_texts(domain: sv.Text) -> list[Any]:
+    missing = [None, ""] if domain.missing == "refuse" else []
+    longer = ["x" * (domain.max_bytes + 1), "\u00e9" * domain.max_bytes] if domain.longer == "refuse" else []
+    return [5, 1.5, True, ["tea"], {"tea": 1}, "\ud800", "tea\udc00", *missing, *longer]
+
+
 def invalid_values(m: Mechanism) -> list[Any]:
+    if isinstance(m.domain, sv.Text):
+        return invalid_texts(m.domain)
     if isinstance(m.domain, sv.Scale):
         return ["no such value", "1", True, None, "", [1], *([-1e3, 10**6] if m.domain.outside == "refuse" else [])]
     missing = [None, ""] if m.domain.missing == "refuse" else []
@@ -180,10 +324,13 @@ def invalid_mechanisms(m: Mechanism) -> list[dict[str, Any]]:
         {"mechanism": "no such mechanism"},
         {"extra": 1},
     ]
+    changes += CHANGES.get(m.name, [])
     return [good | change for change in changes] + [{k: v for k, v in good.items() if k != name} for name in good]
 
 
 def main() -> None:
+    functions = [hashing("", 1024, 8, 1), hashing("a survey", 1000, 3, 2), hashing("caf\u00e9 \U0001f600", 2**16, 2, 3)]
+    (HERE / "hashing.json").write_text(json.dumps({"hashing": functions}, indent=1) + "\n", encoding="utf-8")
     for name, instances in INSTANCES.items():
         content = {
             "vectors": [vector(m, seed) for seed, m in enumerate(instances)],

@@ -10,43 +10,26 @@
 
 from __future__ import annotations
 
-from sottovoce import postprocess
-from sottovoce.domain import Domain, Scale
-from sottovoce.errors import DomainError, FileError, ParameterError, ReportError, SottovoceError
-from sottovoce.estimate import Estimate
-from sottovoce.mechanisms import (
-    KRR,
-    Hadamard,
-    KeyValue,
-    LocalHash,
-    Mean,
-    Mechanism,
-    Projective,
-    RandomizedResponse,
-    Ranges,
-    Sets,
-    Several,
-    SquareWave,
-    Subset,
-    Unary,
-    choose,
-    mechanism,
-)
-from sottovoce.tally import Tally
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
 __version__ = "0.1.0"
 
 __all__ = [
     "KRR",
+    "Changes",
+    "DBitFlip",
     "Domain",
     "DomainError",
     "Estimate",
     "FileError",
     "Hadamard",
+    "Hashed",
     "KeyValue",
     "LocalHash",
     "Mean",
     "Mechanism",
+    "Memoized",
     "ParameterError",
     "Projective",
     "RandomizedResponse",
@@ -58,9 +41,97 @@ __all__ = [
     "SottovoceError",
     "SquareWave",
     "Subset",
+    "Survey",
     "Tally",
+    "Text",
     "Unary",
+    "audit",
+    "cheating",
     "choose",
+    "compare",
+    "correlation",
+    "designs",
+    "error_curve",
+    "inference",
+    "likelihood",
+    "linear",
+    "logistic",
     "mechanism",
+    "plan",
     "postprocess",
 ]
+
+# Each name is imported when it is first used, so that a device loads nothing that it does not run.
+_ROOMS = ["designs", "inference", "postprocess"]
+_HOMES = {
+    "auditing": "audit",
+    "domain": "Domain Scale Text",
+    "errors": "DomainError FileError ParameterError ReportError SottovoceError",
+    "estimate": "Estimate",
+    "inference.cheating": "cheating",
+    "inference.correlation": "correlation",
+    "inference.histogram": "likelihood",
+    "inference.regression": "linear logistic",
+    "mechanisms": (
+        "Changes choose DBitFlip Hadamard Hashed KeyValue KRR LocalHash Mean Mechanism mechanism Memoized "
+        "Projective RandomizedResponse Ranges Sets Several SquareWave Subset Unary"
+    ),
+    "models": "compare error_curve",
+    "planning": "plan",
+    "survey": "Survey",
+    "tally": "Tally",
+}
+_NAMES = {name: home for home, names in _HOMES.items() for name in names.split()}
+
+
+def __getattr__(name: str) -> Any:
+    if name in _NAMES:
+        value = getattr(import_module(f"sottovoce.{_NAMES[name]}"), name)
+    elif name in _ROOMS:
+        value = import_module(f"sottovoce.{name}")
+    else:
+        raise AttributeError(f"module 'sottovoce' has no attribute {name!r}")
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})
+
+
+if TYPE_CHECKING:
+    from sottovoce import designs, inference, postprocess
+    from sottovoce.auditing import audit
+    from sottovoce.domain import Domain, Scale, Text
+    from sottovoce.errors import DomainError, FileError, ParameterError, ReportError, SottovoceError
+    from sottovoce.estimate import Estimate
+    from sottovoce.inference.cheating import cheating
+    from sottovoce.inference.correlation import correlation
+    from sottovoce.inference.histogram import likelihood
+    from sottovoce.inference.regression import linear, logistic
+    from sottovoce.mechanisms import (
+        KRR,
+        Changes,
+        DBitFlip,
+        Hadamard,
+        Hashed,
+        KeyValue,
+        LocalHash,
+        Mean,
+        Mechanism,
+        Memoized,
+        Projective,
+        RandomizedResponse,
+        Ranges,
+        Sets,
+        Several,
+        SquareWave,
+        Subset,
+        Unary,
+        choose,
+        mechanism,
+    )
+    from sottovoce.models import compare, error_curve
+    from sottovoce.planning import plan
+    from sottovoce.survey import Survey
+    from sottovoce.tally import Tally

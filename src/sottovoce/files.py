@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sottovoce.domain import Domain, Options, Scale
+from sottovoce.domain import Domain, Options, Scale, Text
 from sottovoce.errors import DomainError, FileError, ParameterError
 from sottovoce.lazy import load
 from sottovoce.lazy import numpy as np
@@ -158,11 +158,11 @@ def _text(array: Any) -> Any:
     return compute.if_else(gaps, pa.scalar(None, pa.string()), text)
 
 
-def answers(array: Any, domain: Domain | Scale | Options, csv: bool = False) -> list[Any]:
+def answers(array: Any, domain: Domain | Scale | Options | Text, csv: bool = False) -> list[Any]:
     """An Arrow array as answers that a domain understands: text, numbers, or sets of labels."""
     if isinstance(domain, Options):
         return _sets(array, csv)
-    if isinstance(domain, Domain) and not isinstance(domain.values, range):
+    if isinstance(domain, Text) or (isinstance(domain, Domain) and not isinstance(domain.values, range)):
         return list(_text(array).to_pylist())
     kind = pa.float64() if isinstance(domain, Scale) else pa.int64()
     try:

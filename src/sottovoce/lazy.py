@@ -18,6 +18,8 @@ EXTRAS = {
     "formulaic": "regression",
     "opendp": "central",
     "dp_accounting": "accounting",
+    "uvicorn": "collector",
+    "psycopg": "postgres",
 }
 
 

@@ -12,14 +12,14 @@ from numbers import Real
 from pathlib import Path
 from typing import Any
 
-from sottovoce.domain import Domain
+from sottovoce.domain import Domain, Text
 from sottovoce.errors import FileError, ParameterError
 from sottovoce.files import reading
 from sottovoce.lazy import load
-from sottovoce.mechanisms import Mean, Mechanism, RandomizedResponse, Ranges, Sets, SquareWave, build
+from sottovoce.mechanisms import Hashed, Mean, Mechanism, RandomizedResponse, Ranges, Sets, SquareWave, build
 from sottovoce.privacy import check_epsilon, float_below
 
-KINDS = ("choice", "yes_no", "ordered", "number", "distribution", "set")
+KINDS = ("choice", "yes_no", "ordered", "number", "distribution", "set", "text")
 FORMS = {
     "choice": "NAME:choice[:VALUES]",
     "yes_no": "NAME:yes_no[:NO,YES]",
@@ -27,6 +27,7 @@ FORMS = {
     "number": "NAME:number:LOW:HIGH",
     "distribution": "NAME:distribution:LOW:HIGH[:BINS]",
     "set": "NAME:set:VALUES",
+    "text": "NAME:text[:MAX_BYTES]",
 }
 
 
@@ -45,6 +46,7 @@ class Question:
     low: float | None = None
     high: float | None = None
     bins: int = 64
+    max_bytes: int = 64
     missing: str = "refuse"
     outside: str = "refuse"
     mechanism: str = "auto"
@@ -66,7 +68,7 @@ class Question:
             value = getattr(self, name)
             if value is not None and (isinstance(value, bool) or not isinstance(value, Real)):
                 raise ParameterError(f"{self.name}: {name} must be a number, got {value!r:.40}")
-        for name in ("bins", "max_bits"):
+        for name in ("bins", "max_bytes", "max_bits"):
             if getattr(self, name) is not None and type(getattr(self, name)) is not int:
                 raise ParameterError(f"{self.name}: {name} must be a whole number, got {getattr(self, name)!r:.40}")
         if not isinstance(self.values, str | int | list | tuple | None):
@@ -90,6 +92,10 @@ class Question:
         """The mechanism that asks it; `labels` gives the values that occur, if no others are named."""
         if self.kind in ("number", "distribution"):
             return self._numeric(epsilon)
+        if self.kind == "text":
+            longer = "cut" if self.outside == "clip" else "refuse"
+            return Hashed(self.mechanism, epsilon=epsilon, salt=self.name,
+                          domain=Text(self.max_bytes, self.missing, longer))  # fmt: skip
         domain = self._domain(labels)
         if self.kind == "set":
             return Sets(domain, epsilon=epsilon)
@@ -120,16 +126,19 @@ def parse(text: str, **options: Any) -> Question:
     kind, _, rest = rest.partition(":")
     if not name or not kind:
         raise ParameterError(f"a question must be NAME:KIND..., got {text!r}")
-    if kind not in ("number", "distribution"):
+    if kind not in ("number", "distribution", "text"):
         return Question(name, kind, values=rest or None, **options)
     try:
-        low, high, *bins = rest.split(":")
-        numbers: dict[str, Any] = {"low": float(low), "high": float(high), "bins": int(bins[0]) if bins else 64}
-    except ValueError:
+        numbers = {"max_bytes": int(rest or 64)} if kind == "text" else _numbers(kind, *rest.split(":"))
+    except (ValueError, TypeError):
         raise ParameterError(f"a question must be {FORMS[kind]}, got {text!r}") from None
-    if len(bins) > (kind == "distribution"):
-        raise ParameterError(f"a question must be {FORMS[kind]}, got {text!r}")
     return Question(name, kind, **numbers, **options)
+
+
+def _numbers(kind: str, low: str, high: str, *bins: str) -> dict[str, Any]:
+    if len(bins) > (kind == "distribution"):
+        raise ValueError
+    return {"low": float(low), "high": float(high), "bins": int(bins[0]) if bins else 64}
 
 
 def read(path: Path) -> list[Question]:

@@ -6,7 +6,7 @@ fixes how many bits one takes.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Protocol, overload
@@ -62,7 +62,7 @@ class Index:
         except TypeError:  # An array has an index only if it is one number.
             raise ReportError(f"a report must be a whole number, got {report!r:.40}") from None
         if not 0 <= value < self.outcomes:
-            raise ReportError(f"a report must be from 0 to {self.outcomes - 1}, got {value}")
+            raise ReportError(f"a report must be from 0 to {self.outcomes - 1}, got {value!r:.40}")
         return value
 
     def check_many(self, data: Any) -> NDArray[Any]:
@@ -105,6 +105,13 @@ class Bits:
         """The bits of the last byte that stand for no value, and must be zero."""
         return 0xFF << ((self.length - 1) % 8 + 1) & 0xFF
 
+    def pack(self, places: Iterable[int]) -> bytes:
+        """The report that has its bits set at these places. It takes no longer than there are bits."""
+        packed = bytearray(self.width)
+        for place in places:
+            packed[place >> 3] |= 1 << (place & 7)
+        return bytes(packed)
+
     def check(self, report: object) -> bytes:
         if not isinstance(report, bytes | bytearray | memoryview):
             raise ReportError(f"a report must be {self.width} bytes, got {report!r:.40}")
@@ -112,7 +119,7 @@ class Bits:
         if len(packed) != self.width:
             raise ReportError(f"a report must be {self.width} bytes, got {len(packed)}")
         if packed[-1] & self.spare:
-            raise ReportError(f"a report must be zero beyond its {self.length} bits, got {packed.hex()}")
+            raise ReportError(f"a report must be zero beyond its {self.length} bits, got {packed.hex():.40}")
         return packed
 
     def check_many(self, data: Any) -> NDArray[Any]:
@@ -135,6 +142,60 @@ class Bits:
         for at in range(0, len(rows), ROWS):
             total += _column_sums(rows[at : at + ROWS])
         return total[: self.length]
+
+
+@dataclass(frozen=True)
+class CohortBits(Bits):
+    """A report of bits, the last of which are the number of a cohort, its lowest bit first.
+
+    >>> shape = CohortBits(length=12, cohorts=4)  # Ten bits and a cohort from 0 to 3.
+    >>> shape.check(shape.join(3, 0b0000000101)).hex(), shape.split(bytes.fromhex("050c"))
+    ('050c', (3, 5))
+    """
+
+    cohorts: int
+
+    @property
+    def own(self) -> Bits:
+        """The bits without the cohort."""
+        return Bits(self.length - (self.cohorts - 1).bit_length())
+
+    def join(self, cohort: int, bits: int) -> bytes:
+        return (bits | cohort << self.own.length).to_bytes(self.width, "little")
+
+    def split(self, report: bytes) -> tuple[int, int]:
+        cohort, bits = divmod(int.from_bytes(report, "little"), 1 << self.own.length)
+        return cohort, bits
+
+    def check(self, report: object) -> bytes:
+        packed = super().check(report)
+        cohort, _ = self.split(packed)
+        if cohort >= self.cohorts:
+            raise ReportError(f"a report's cohort must be from 0 to {self.cohorts - 1}, got {cohort}")
+        return packed
+
+    def check_many(self, data: Any) -> NDArray[Any]:
+        rows = super().check_many(data)
+        if len(rows) and (worst := int(self.split_many(rows)[0].max())) >= self.cohorts:
+            raise ReportError(f"a report's cohort must be from 0 to {self.cohorts - 1}, got {worst}")
+        return rows
+
+    def join_many(self, cohorts: NDArray[np.int64], own: NDArray[np.uint8]) -> NDArray[np.uint8]:
+        """Rows of bits with their cohorts behind them."""
+        rows = np.zeros((len(own), self.width), dtype=np.uint8)
+        rows[:, : own.shape[1]] = own
+        for at in range(self.own.length, self.length):
+            rows[:, at >> 3] |= (cohorts >> (at - self.own.length) & 1).astype(np.uint8) << np.uint8(at & 7)
+        return rows
+
+    def split_many(self, rows: NDArray[np.uint8]) -> tuple[NDArray[np.int64], NDArray[np.uint8]]:
+        """The cohorts, and the rows of bits without them."""
+        cohorts = np.zeros(len(rows), dtype=np.int64)
+        for at in range(self.own.length, self.length):
+            cohorts |= (rows[:, at >> 3].astype(np.int64) >> (at & 7) & 1) << (at - self.own.length)
+        own = rows[:, : self.own.width].copy()
+        own[:, -1] &= np.uint8(0xFF ^ self.own.spare)
+        return cohorts, own
 
 
 def _column_sums(rows: NDArray[np.uint8]) -> NDArray[np.int64]:

@@ -6,6 +6,7 @@ and an estimate costs the same after a billion reports as after ten.
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
@@ -92,11 +93,19 @@ class Tally(Generic[R]):
         self.simulated |= other.simulated
         return self
 
-    def estimate(self) -> R:
-        """What the reports tell, with its errors: an `Estimate` of frequencies, or what else the mechanism is for."""
+    def estimate(self, **options: Any) -> R:
+        """What the reports tell, with its errors: an `Estimate` of frequencies, or what else the mechanism is for.
+
+        Options are for mechanisms that need them: where no values are listed, say which ones are asked about.
+        """
         if not self.n:
             raise ParameterError("an estimate needs at least one report, got none")
-        return self.mechanism._estimate(self)
+        if not options:
+            return self.mechanism._estimate(self)
+        _check_options(self.mechanism, options)
+        make: Any = self.mechanism._estimate
+        estimate: R = make(self, **options)
+        return estimate
 
     def to_dict(self) -> dict[str, Any]:
         """A form for JSON that `Tally.from_dict` reads back."""
@@ -141,3 +150,11 @@ class Tally(Generic[R]):
 
     def __repr__(self) -> str:
         return f"<Tally of {self.n} reports of {self.mechanism!r}>"
+
+
+def _check_options(mechanism: Any, options: dict[str, Any]) -> None:
+    known = list(inspect.signature(mechanism._estimate).parameters)[1:]
+    odd = next((name for name in options if name not in known), None)
+    if odd is not None:
+        wants = f"takes {', '.join(known)}" if known else "takes no options"
+        raise ParameterError(f"an estimate of {mechanism!r} {wants}, got {odd}")

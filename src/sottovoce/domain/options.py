@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 MAX_LISTED = 16
+MAX_OPTIONS = 2**20
+"""The code of an answer has a digit for each option or key."""
 
 
 @dataclass(frozen=True, init=False)
@@ -96,6 +98,8 @@ def check_listed(options: int | Iterable[Label] | Domain, name: str) -> Domain:
     listed = Domain.of(options)
     if listed.missing != "refuse":
         raise ParameterError(f"{name} must have the policy 'refuse' (an answer may be empty), got {listed.missing!r}")
+    if listed.size > MAX_OPTIONS:
+        raise ParameterError(f"{name} must be at most {MAX_OPTIONS:,}, got {listed.size:,}")
     return listed
 
 

@@ -164,7 +164,9 @@ def _check_values(values: int | Iterable[Label]) -> tuple[Label, ...] | range:
             raise ParameterError(f"a label must be text, a finite number or a truth value, got {label!r}")
         if is_missing(label):
             raise ParameterError(f"a label must not be empty (use missing='category' for that), got {label!r}")
-    if len(set(labels)) < len(labels):
-        twice = next(label for at, label in enumerate(labels) if label in labels[:at])
-        raise ParameterError(f"labels must differ from one another, got {twice!r} twice")
+    seen: set[Label] = set()
+    for label in labels:
+        if label in seen:
+            raise ParameterError(f"labels must differ from one another, got {label!r} twice")
+        seen.add(label)
     return labels

@@ -2,6 +2,7 @@
 
 from sottovoce.estimate.distribution import Distribution
 from sottovoce.estimate.frequencies import Estimate, Interval, Row, quantile
+from sottovoce.estimate.hashed import HashedEstimate
 from sottovoce.estimate.key_means import KeyMeans
 from sottovoce.estimate.mean import MeanEstimate
 from sottovoce.estimate.result import Result
@@ -11,6 +12,7 @@ from sottovoce.estimate.sums import Sums
 __all__ = [
     "Distribution",
     "Estimate",
+    "HashedEstimate",
     "Interval",
     "KeyMeans",
     "MeanEstimate",

@@ -19,7 +19,7 @@ PLOTTED = 200
 FRAMES = ("pandas", "polars", "arrow")
 FORMATS = {
     **dict.fromkeys(("n", "yes", "asked", "count"), ",.0f"),
-    **dict.fromkeys(("frequency", "share", "share_stderr"), ".4f"),
+    **dict.fromkeys(("frequency", "share", "share_stderr", "change"), ".4f"),
 }
 
 

@@ -8,12 +8,18 @@ from typing import Any
 from sottovoce.domain import Domain
 from sottovoce.errors import ParameterError, SottovoceError
 from sottovoce.mechanisms.base import Mechanism
+from sottovoce.mechanisms.bloom import Bloom
+from sottovoce.mechanisms.changes import Changes
 from sottovoce.mechanisms.choose import choose
+from sottovoce.mechanisms.dbitflip import DBitFlip
 from sottovoce.mechanisms.hadamard import Hadamard
+from sottovoce.mechanisms.hashed import Hashed
 from sottovoce.mechanisms.key_value import KeyValue
 from sottovoce.mechanisms.krr import KRR
 from sottovoce.mechanisms.local_hash import LocalHash
+from sottovoce.mechanisms.longitudinal import Longitudinal
 from sottovoce.mechanisms.mean import Mean
+from sottovoce.mechanisms.memoized import Memoized
 from sottovoce.mechanisms.projective import Projective
 from sottovoce.mechanisms.pure import Pure
 from sottovoce.mechanisms.randomized_response import RandomizedResponse
@@ -28,11 +34,17 @@ __all__ = [
     "FREQUENCIES",
     "KRR",
     "REGISTRY",
+    "Bloom",
+    "Changes",
+    "DBitFlip",
     "Hadamard",
+    "Hashed",
     "KeyValue",
     "LocalHash",
+    "Longitudinal",
     "Mean",
     "Mechanism",
+    "Memoized",
     "Projective",
     "RandomizedResponse",
     "Ranges",
@@ -60,11 +72,16 @@ KINDS: tuple[type[Mechanism], ...] = (
     SquareWave,
     Ranges,
     Several,
+    Memoized,
+    DBitFlip,
+    Changes,
+    Hashed,
+    Bloom,
 )
 REGISTRY: dict[str, type[Mechanism]] = {kind.name: kind for kind in KINDS}
 
 
-FREQUENCIES = {name: kind for name, kind in REGISTRY.items() if issubclass(kind, Pure)}
+FREQUENCIES = {n: kind for n, kind in REGISTRY.items() if issubclass(kind, Pure) and not issubclass(kind, Longitudinal)}
 
 
 def build(name: str, domain: Domain, epsilon: float, max_bits: int | None = None) -> Pure:

@@ -9,6 +9,7 @@ The meaning of a published name or field never changes: a new meaning gets a new
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Iterable
 from dataclasses import fields
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -61,7 +62,11 @@ class Mechanism(ABC):
         if cells > MAX_CHANNEL:
             about = f"2^{cells.bit_length() - 1}"
             raise ParameterError(f"a channel must have at most 2^20 entries to be listed, got about {about}")
-        return {label: self._law(code) for code, label in enumerate(self.domain.labels)}
+        return {label: self._law(code) for code, label in self._codes()}
+
+    def _codes(self) -> Iterable[tuple[int, Any]]:
+        """Every value of the domain with its code."""
+        return enumerate(self.domain.labels)
 
     @abstractmethod
     def _law(self, code: int) -> dict[Report, Fraction]:
@@ -142,10 +147,12 @@ class Mechanism(ABC):
         if set(data) != expected:
             odd = ", ".join(sorted(map(str, set(data) ^ expected)))
             raise ParameterError(f"{cls.name} must have just the fields {', '.join(sorted(expected))}; check {odd}")
-        parameters = {name: data[name] for name in names} | {"domain": cls.domain_type.from_dict(data["domain"])}
+        parameters = {name: data[name] for name in names}
+        if "domain" in names:
+            parameters["domain"] = cls.domain_type.from_dict(data["domain"])
         built = cls._assemble(**parameters)
         for name in names:
-            if _to_json(getattr(built, name)) != data[name]:
+            if _to_json(getattr(built, name)) != _to_json(data[name]):
                 raise ParameterError(f"{name} must be exact (a multiple of 2^-53), got {data[name]!r}")
         if data["epsilon"] != built.epsilon:
             raise ParameterError(

@@ -6,7 +6,6 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from sottovoce.domain import Domain, Keyed, Label
-from sottovoce.estimate import KeyMeans
 from sottovoce.lazy import numpy as np
 from sottovoce.mechanisms.asked import Asked
 from sottovoce.mechanisms.krr import KRR
@@ -16,6 +15,7 @@ from sottovoce.randomness import Keystream, Source
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from sottovoce.estimate import KeyMeans
     from sottovoce.tally import Tally
 
 
@@ -83,6 +83,8 @@ class KeyValue(Asked):
         return 3 * key + np.where(np.isnan(places), 0, 1 + up)
 
     def _estimate(self, tally: Tally[Any]) -> KeyMeans:
+        from sottovoce.estimate import KeyMeans
+
         bounds, symbols = (self.domain.low, self.domain.high), tally.cells.reshape(-1, 3)
         return KeyMeans(self.domain.keys, bounds, tally.n, symbols, self.p, self.q, self.epsilon, tally.simulated)
 

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from sottovoce.domain import Scale
 from sottovoce.errors import ParameterError
-from sottovoce.estimate import MeanEstimate
 from sottovoce.lazy import numpy as np
 from sottovoce.mechanisms.numeric import Numeric
 from sottovoce.mechanisms.window import Coin, Window
@@ -20,6 +19,7 @@ from sottovoce.reports import Index, Report
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from sottovoce.estimate import MeanEstimate
     from sottovoce.tally import Tally
 
 STEPS = 1024
@@ -164,6 +164,8 @@ class Mean(Numeric):
         return np.where(stream.bernoulli(self.share, codes.size), wide, reports)
 
     def _estimate(self, tally: Tally[Any]) -> MeanEstimate:
+        from sottovoce.estimate import MeanEstimate
+
         units = np.concatenate([part.values for _, part in self._parts])
         average, second = (float(tally.cells @ units**power) / tally.n for power in (1, 2))
         moments = (average, second, self._level, self._curve)

@@ -6,7 +6,6 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from sottovoce.domain import Domain
-from sottovoce.estimate import Estimate
 from sottovoce.mechanisms.base import Mechanism
 from sottovoce.privacy import Probability
 from sottovoce.reports import Report
@@ -15,6 +14,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from sottovoce.estimate import Estimate
     from sottovoce.tally import Tally
 
 
@@ -57,5 +57,7 @@ class Pure(Mechanism):
         """For each value, how many of the counted reports support it."""
 
     def _estimate(self, tally: Tally[Any]) -> Estimate:
+        from sottovoce.estimate import Estimate
+
         support = self._support(tally.cells)
         return Estimate(self.domain, tally.n, support, self.p, self.q, self.epsilon, tally.simulated)

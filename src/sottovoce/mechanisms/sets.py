@@ -7,7 +7,6 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from sottovoce.domain import Domain, Label, Options
-from sottovoce.estimate import Shares
 from sottovoce.lazy import numpy as np
 from sottovoce.mechanisms.asked import Asked
 from sottovoce.mechanisms.krr import KRR
@@ -17,6 +16,7 @@ from sottovoce.randomness import Keystream
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from sottovoce.estimate import Shares
     from sottovoce.tally import Tally
 
 
@@ -77,6 +77,8 @@ class Sets(Asked):
         return codes
 
     def _estimate(self, tally: Tally[Any]) -> Shares:
+        from sottovoce.estimate import Shares
+
         counts = tally.cells.reshape(-1, 2)
         asked, yes = counts.sum(axis=1), counts[:, 1]
         return Shares(self.domain.options, tally.n, asked, yes, self.p, self.q, self.epsilon, tally.simulated)

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from sottovoce.domain import Scale
 from sottovoce.errors import ParameterError
-from sottovoce.estimate.distribution import Distribution
 from sottovoce.lazy import numpy as np
 from sottovoce.mechanisms.numeric import Numeric
 from sottovoce.mechanisms.window import Window
@@ -19,6 +18,7 @@ from sottovoce.reports import Index, Report
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from sottovoce.estimate.distribution import Distribution
     from sottovoce.tally import Tally
 
 MAX_BINS = 1024
@@ -113,6 +113,8 @@ class SquareWave(Numeric):
         return self._window.perturb_many(codes, stream)
 
     def _estimate(self, tally: Tally[Any]) -> Distribution:
+        from sottovoce.estimate.distribution import Distribution
+
         parts = (self.domain, self.bins, tally.n, tally.cells.copy(), self._transition())
         return Distribution(*parts, self.epsilon, tally.simulated)
 

@@ -1,8 +1,7 @@
 from __future__ import annotations
 
 import math
-from bisect import bisect_right
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -12,6 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from sottovoce.domain import Domain, Label
 from sottovoce.errors import ParameterError
 from sottovoce.lazy import numpy as np
+from sottovoce.mechanisms.combinations import Combinations, sample, sample_many
 from sottovoce.mechanisms.pure import Pure
 from sottovoce.privacy import GRID, Probability, check_epsilon, check_probability, exp_below, log_above, round_down
 from sottovoce.randomness import Keystream, Source
@@ -88,7 +88,7 @@ class Subset(Pure):
 
     def supports(self, report: Report) -> Iterable[int]:
         if isinstance(self.shape, Index):
-            return self._members(self.shape.check(report))
+            return self._sets.members(self.shape.check(report))
         bits = int.from_bytes(self.shape.check(report), "little")
         return tuple(code for code in range(self.domain.size) if bits >> code & 1)
 
@@ -97,32 +97,18 @@ class Subset(Pure):
         with_it, without = self.p / math.comb(D - 1, k - 1), (1 - self.p) / math.comb(D - 1, k)
         return {self._pack(held): with_it if code in held else without for held in combinations(range(D), k)}
 
-    # The set with members c_1 < c_2 < ... has the number C(c_1, 1) + C(c_2, 2) + ...: every number is one set's.
+    @cached_property
+    def _sets(self) -> Combinations:
+        return Combinations(self.domain.size, self.size)
 
     def _pack(self, held: Iterable[int]) -> Report:
         if isinstance(self.shape, Index):
-            return sum(math.comb(member, at) for at, member in enumerate(sorted(held), 1))
-        return sum(1 << code for code in held).to_bytes(self.shape.width, "little")
-
-    def _members(self, number: int) -> tuple[int, ...]:
-        members = []
-        for at in range(self.size, 0, -1):
-            members.append(bisect_right(range(self.domain.size), number, key=lambda c: math.comb(c, at)) - 1)
-            number -= math.comb(members[-1], at)
-        return tuple(reversed(members))
-
-    @cached_property
-    def _binomials(self) -> NDArray[np.int64]:
-        """C(c, at) for at = 1 .. size, in rows, and every code c."""
-        row, rows = np.ones(self.domain.size, dtype=np.int64), []
-        for _ in range(self.size):
-            row = np.concatenate([[0], np.cumsum(row)[:-1]])
-            rows.append(row)
-        return np.array(rows)
+            return self._sets.number(held)
+        return self.shape.pack(held)
 
     def _perturb(self, code: int, source: Source) -> Report:
         truth = source.bernoulli(self.p)
-        others = _sample(self.domain.size - 1, self.size - truth, source)
+        others = sample(self.domain.size - 1, self.size - truth, source)
         return self._pack([other + (other >= code) for other in others] + [code] * truth)
 
     def _perturb_many(self, codes: NDArray[np.int64], stream: Keystream) -> NDArray[Any]:
@@ -132,20 +118,17 @@ class Subset(Pure):
         members = np.empty((codes.size, self.size), dtype=np.int64)
         for holds in (True, False):
             each = np.flatnonzero(truth == holds)
-            others = _sample_many(self.domain.size - 1, self.size - holds, each.size, stream)
+            others = sample_many(self.domain.size - 1, self.size - holds, each.size, stream)
             members[each, : self.size - holds] = others + (others >= codes[each, None])
             members[each, self.size - holds :] = codes[each, None]
         members.sort(axis=1)
-        numbers: NDArray[np.int64] = self._binomials[np.arange(self.size), members].sum(axis=1)
-        return numbers
+        return self._sets.number_many(members)
 
     def _count(self, data: NDArray[Any]) -> NDArray[np.int64]:
         if isinstance(self.shape, Bits):
             return self.shape.sums(data)
-        numbers, total = data.astype(np.int64), np.zeros(self.cells, dtype=np.int64)
-        for row in self._binomials[::-1]:
-            member = np.searchsorted(row, numbers, side="right") - 1
-            numbers = numbers - row[member]
+        total = np.zeros(self.cells, dtype=np.int64)
+        for member in self._sets.members_many(data.astype(np.int64)):
             total += np.bincount(member, minlength=self.cells)
         return total
 
@@ -182,25 +165,6 @@ def _put(rows: NDArray[np.uint8], each: NDArray[np.int64], codes: NDArray[np.int
     """In each row, set the bit of a value to what is given."""
     place = (codes & 7).astype(np.uint8)
     rows[each, codes >> 3] = rows[each, codes >> 3] & ~(np.uint8(1) << place) | bits.astype(np.uint8) << place
-
-
-def _sample_many(population: int, count: int, rows: int, stream: Keystream) -> NDArray[np.int64]:
-    """Rows of distinct numbers, by the same method as `_sample`."""
-    chosen = np.full((rows, count), -1, dtype=np.int64)
-    for at, last in enumerate(range(population - count, population)):
-        drawn = stream.below(last + 1, rows)
-        taken = (chosen[:, :at] == drawn[:, None]).any(axis=1)
-        chosen[:, at] = np.where(taken, last, drawn)
-    return chosen
-
-
-def _sample(population: int, count: int, source: Source) -> Iterator[int]:
-    """Distinct numbers below `population`, each set of `count` as likely as any other (R. Floyd's method)."""
-    chosen: set[int] = set()
-    for last in range(population - count, population):
-        drawn = source.below(last + 1)
-        chosen.add(last if drawn in chosen else drawn)
-    return iter(chosen)
 
 
 def _best_size(values: int, epsilon: float) -> int:

@@ -102,10 +102,8 @@ class Unary(Pure):
         return {report.to_bytes(self.shape.width, "little"): probability for report, probability in law.items()}
 
     def _perturb(self, code: int, source: Source) -> bytes:
-        report = 0
-        for other in range(self.domain.size):
-            report |= source.bernoulli(self.p if other == code else self.q) << other
-        return report.to_bytes(self.shape.width, "little")
+        values = range(self.domain.size)
+        return self.shape.pack(other for other in values if source.bernoulli(self.p if other == code else self.q))
 
     def _perturb_many(self, codes: NDArray[np.int64], stream: Keystream) -> NDArray[Any]:
         count, width = codes.size, self.shape.width

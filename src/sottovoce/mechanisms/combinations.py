@@ -1,0 +1,85 @@
+"""Sets of a fixed size, drawn and numbered."""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from sottovoce.lazy import numpy as np
+from sottovoce.randomness import Keystream, Source
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+
+@dataclass(frozen=True)
+class Combinations:
+    """The sets of `size` values out of `values`, numbered from 0.
+
+    The set with members c_1 < c_2 < ... has the number C(c_1, 1) + C(c_2, 2) + ...: every number is one set's.
+
+    >>> sets = Combinations(5, 2)
+    >>> sets.count, sets.number([1, 3]), sets.members(4)
+    (10, 4, (1, 3))
+    """
+
+    values: int
+    size: int
+
+    @property
+    def count(self) -> int:
+        return math.comb(self.values, self.size)
+
+    def number(self, held: Iterable[int]) -> int:
+        return sum(math.comb(member, at) for at, member in enumerate(sorted(held), 1))
+
+    def members(self, number: int) -> tuple[int, ...]:
+        members = []
+        for at in range(self.size, 0, -1):
+            members.append(bisect_right(range(self.values), number, key=lambda c: math.comb(c, at)) - 1)
+            number -= math.comb(members[-1], at)
+        return tuple(reversed(members))
+
+    @cached_property
+    def _binomials(self) -> NDArray[np.int64]:
+        """C(c, at) for at = 1 .. size, in rows, and every value c."""
+        row, rows = np.ones(self.values, dtype=np.int64), []
+        for _ in range(self.size):
+            row = np.concatenate([[0], np.cumsum(row)[:-1]])
+            rows.append(row)
+        return np.array(rows)
+
+    def number_many(self, members: NDArray[np.int64]) -> NDArray[np.int64]:
+        """The numbers of sets whose members stand in rows, in ascending order."""
+        numbers: NDArray[np.int64] = self._binomials[np.arange(self.size), members].sum(axis=1)
+        return numbers
+
+    def members_many(self, numbers: NDArray[np.int64]) -> Iterator[NDArray[np.int64]]:
+        """The members of numbered sets, a column at a time: first the largest of each set, last the smallest."""
+        for row in self._binomials[::-1]:
+            member = np.searchsorted(row, numbers, side="right") - 1
+            numbers = numbers - row[member]
+            yield member
+
+
+def sample(population: int, count: int, source: Source) -> Iterator[int]:
+    """Distinct numbers below `population`, each set of `count` as likely as any other (R. Floyd's method)."""
+    chosen: set[int] = set()
+    for last in range(population - count, population):
+        drawn = source.below(last + 1)
+        chosen.add(last if drawn in chosen else drawn)
+    return iter(chosen)
+
+
+def sample_many(population: int, count: int, rows: int, stream: Keystream) -> NDArray[np.int64]:
+    """Rows of distinct numbers, by the same method as `sample`."""
+    chosen = np.full((rows, count), -1, dtype=np.int64)
+    for at, last in enumerate(range(population - count, population)):
+        drawn = stream.below(last + 1, rows)
+        taken = (chosen[:, :at] == drawn[:, None]).any(axis=1)
+        chosen[:, at] = np.where(taken, last, drawn)
+    return chosen

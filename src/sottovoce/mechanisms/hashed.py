@@ -1,0 +1,184 @@
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from sottovoce.domain import Domain, Text
+from sottovoce.errors import ParameterError
+from sottovoce.lazy import numpy as np
+from sottovoce.mechanisms.bloom import Bloom
+from sottovoce.mechanisms.choose import choose
+from sottovoce.mechanisms.cohorts import Cohorts, check_text
+from sottovoce.mechanisms.hadamard import Hadamard
+from sottovoce.mechanisms.krr import KRR
+from sottovoce.mechanisms.local_hash import LocalHash
+from sottovoce.mechanisms.projective import Projective
+from sottovoce.mechanisms.pure import Pure
+from sottovoce.mechanisms.subset import Subset
+from sottovoce.mechanisms.unary import Unary
+from sottovoce.privacy import GRID, Probability
+from sottovoce.reports import Index
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+KINDS: dict[str, type[Pure]] = {kind.name: kind for kind in (KRR, Unary, Subset, Hadamard, Projective, LocalHash)}
+
+
+@dataclass(frozen=True, init=False, repr=False)
+class Hashed(Cohorts):
+    """Texts that nobody listed: a public hash to a few buckets, then any frequency mechanism over the buckets.
+
+    Every cohort has a hash function of its own, so that values which share a bucket in one cohort are apart in others.
+    Estimates are for any values that are asked about afterwards; collisions are taken off in expectation and are in the
+    errors.
+
+    >>> m = Hashed("auto", buckets=1024, cohorts=64, epsilon=2.0)
+    >>> m.base, m.epsilon == m.base.epsilon, m.bits
+    (Projective(1024 values, epsilon=2), True, 19)
+    >>> t = m.tally().add_many(m.randomize_many(["tea"] * 6000 + ["coffee"] * 4000, seed=1))
+    >>> print(t.estimate(values=["coffee", "milk", "tea"]))
+    value   count  frequency  std. error       95% interval
+    coffee  4,019     0.4019      0.0108   0.3805 .. 0.4232
+    milk       86     0.0086      0.0090  -0.0095 .. 0.0265
+    tea     5,944     0.5944      0.0114   0.5715 .. 0.6170
+    n = 10,000; epsilon = 2; SIMULATED with a seed: not private
+    """
+
+    name: ClassVar[str] = "hashed"
+    hashes: ClassVar[int] = 1
+    domain: Text
+    cohorts: int
+    salt: str
+    base: Pure
+
+    def __init__(
+        self,
+        base: str | Pure,
+        buckets: int | None = None,
+        cohorts: int = 64,
+        epsilon: float | None = None,
+        *,
+        salt: str = "",
+        domain: Text | None = None,
+    ) -> None:
+        if isinstance(base, Pure):
+            if buckets not in (None, base.domain.size) or epsilon is not None:
+                raise ParameterError(f"{base!r} has its own buckets and epsilon, got more")
+        else:
+            base = _build(base, 1024 if buckets is None else buckets, cohorts, epsilon)
+        if type(base) not in KINDS.values() or base.domain != Domain(base.domain.size):
+            raise ParameterError(f"base must be one of {', '.join(KINDS)} over a number of values, got {base!r:.80}")
+        self._freeze(domain=check_text(domain), cohorts=cohorts, salt=salt, base=base)
+        _ = self.hashing, self.shape  # They check the numbers.
+
+    @classmethod
+    def count_mean_sketch(cls, epsilon: float, buckets: int = 1024, cohorts: int = 64, **options: Any) -> Hashed:
+        """Apple's count-mean sketch: one bit for each bucket, each flipped alike."""
+        return cls(Unary(buckets, epsilon, kind="symmetric"), cohorts=cohorts, **options)
+
+    @classmethod
+    def hadamard_sketch(cls, epsilon: float, buckets: int = 1024, cohorts: int = 64, **options: Any) -> Hashed:
+        """Apple's Hadamard count-mean sketch: one random entry of the bucket's column of a Hadamard matrix.
+
+        Apple sends one of m rows and a sign. `Hadamard` sends one of 2m rows, of which a bit is the sign.
+        """
+        return cls(Hadamard(buckets, epsilon), cohorts=cohorts, **options)
+
+    @staticmethod
+    def rappor(
+        bits: int = 128,
+        hashes: int = 2,
+        cohorts: int = 64,
+        *,
+        f: float | Fraction,
+        p: float | Fraction | None = None,
+        q: float | Fraction | None = None,
+        **options: Any,
+    ) -> Bloom:
+        """One report of RAPPOR: see `Bloom.rappor`."""
+        return Bloom.rappor(bits, hashes, cohorts, f=f, p=p, q=q, **options)
+
+    @staticmethod
+    def plan(n: int, epsilon: float, candidates: int, **options: Any) -> Hashed:
+        """The buckets and cohorts of least error: see `hashed_plan.plan`."""
+        from sottovoce.mechanisms.hashed_plan import plan
+
+        return plan(n, epsilon, candidates, **options)
+
+    @property
+    def p(self) -> Probability:
+        return self.base.p
+
+    @property
+    def q(self) -> Probability:
+        return self.base.q
+
+    @property
+    def buckets(self) -> int:
+        return self.base.domain.size
+
+    @property
+    def epsilon(self) -> float:
+        return self.base.epsilon
+
+    @property
+    def _inner(self) -> Pure:
+        return self.base
+
+    def _place(self, code: int, cohort: int) -> int:
+        return self.hashing.bucket(code, cohort)
+
+    def _place_many(self, codes: NDArray[np.int64], cohorts: NDArray[np.int64]) -> NDArray[np.int64]:
+        return self.hashing.spread(codes, cohorts)
+
+    @cached_property
+    def variance(self) -> float:
+        """The squared error of the frequency of a value that nobody holds, times n; collisions are not in it."""
+        p, q = self.p, self.q + (self.p - self.q) / self.buckets
+        return float(q * (1 - q) / (p - q) ** 2)
+
+    def stderr(self, n: int, concentration: float = 1.0) -> float:
+        """The standard error of the frequency of a rare value, from n reports.
+
+        The concentration is the sum of the squared frequencies of the others: 1 if all hold the same value.
+        """
+        if n < 1 or not 0 <= concentration <= 1:
+            raise ParameterError(f"n must be at least 1 and concentration from 0 to 1, got {n} and {concentration}")
+        return float((self.variance / n + concentration / (self.cohorts * (self.buckets - 1))) ** 0.5)
+
+    @property
+    def full_collision(self) -> float:
+        """The probability that two values share their buckets in all cohorts, so that nothing tells them apart."""
+        return float(self.buckets) ** -self.cohorts + 2.0**-62
+
+    @classmethod
+    def _assemble(cls, **parameters: Any) -> Hashed:
+        data = parameters["base"]
+        name = data.get("mechanism") if isinstance(data, Mapping) else None
+        if not isinstance(data, Mapping) or name not in KINDS:
+            raise ParameterError(f"base must be one of {', '.join(KINDS)}, got {data!r:.80}")
+        base: Any = KINDS[name].from_dict(dict(data))
+        return cls(**parameters | {"base": base})
+
+    def __repr__(self) -> str:
+        return f"Hashed({self.buckets} buckets, {self.cohorts} cohorts, {self.base.name}, epsilon={self.epsilon:.6g})"
+
+
+def _build(kind: object, buckets: int, cohorts: int, epsilon: float | None) -> Pure:
+    """A frequency mechanism over the buckets by its name, in its optimal kind."""
+    if epsilon is None:
+        raise ParameterError("give epsilon, or a mechanism over the buckets")
+    if kind == "auto":
+        best = choose(buckets, epsilon)
+        if not isinstance(best.shape, Index) or best.shape.outcomes * cohorts <= GRID:
+            return best
+        return choose(buckets, epsilon, max_bits=53 - (cohorts - 1).bit_length())
+    if not isinstance(kind, str) or kind not in KINDS:
+        raise ParameterError(f"base must be auto, one of {', '.join(KINDS)}, or such a mechanism, got {kind!r:.80}")
+    make: Any = KINDS[kind]
+    built: Pure = make(buckets, epsilon)
+    return built

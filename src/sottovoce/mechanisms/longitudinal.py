@@ -1,0 +1,120 @@
+"""Mechanisms whose device remembers something from one report to the next.
+
+What such a mechanism costs depends on how often it is asked and on how often the value changes. Two numbers say it.
+`epsilon_over` and `epsilon_after` compare histories with the same *pattern*: their values may differ in every wave, but
+the same waves share a permanent answer, as when both change at the same times. `epsilon_pattern` compares any two
+histories whatsoever, also one that changes with one that never does. Where a permanent answer is sent again and again,
+the moment at which it is replaced shows, so that the second number grows with the reports and may be infinite.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from sottovoce.errors import ParameterError
+from sottovoce.lazy import numpy as np
+from sottovoce.mechanisms.base import Mechanism
+from sottovoce.randomness import SYSTEM, Keystream, Source
+from sottovoce.reports import Report, Reports
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+Memory = dict[str, Any]
+"""What a device keeps between two waves: numbers, text and lists, ready for JSON. Only its mechanism can read it."""
+
+
+@dataclass(frozen=True)
+class Step:
+    """One wave on a device: what to send, what to remember, and what it adds to the person's loss."""
+
+    report: Report
+    memory: Memory
+    epsilon: float
+
+
+class Longitudinal(Mechanism):
+    """A mechanism for a value that is asked for again and again. Its `epsilon` is that of the first report."""
+
+    remembers: ClassVar[tuple[str, ...]]
+    """The fields of a memory."""
+
+    # What it declares.
+
+    @property
+    def epsilon_forever(self) -> float:
+        """What any number of reports of one unchanged value cost."""
+        return self.epsilon_after(0)
+
+    @abstractmethod
+    def epsilon_after(self, changes: int) -> float:
+        """What any number of reports with so many changes of the value cost, among histories of one pattern.
+
+        No sequence of steps with so many changes adds up to more.
+        """
+
+    @abstractmethod
+    def epsilon_over(self, reports: int, changes: int = 0) -> float:
+        """What so many reports with so many changes of the value cost, among histories of one pattern."""
+
+    @abstractmethod
+    def epsilon_pattern(self, reports: int) -> float:
+        """What so many reports cost among all histories: a bound, and infinite where a change may show for certain."""
+
+    def pattern(self, codes: Sequence[int], memory: Memory) -> tuple[int, ...]:
+        """For each wave of a history the first one with which it shares a permanent answer.
+
+        It may depend on what the device drew at the beginning.
+        """
+        keys = [self._key(code, memory) for code in codes]
+        return tuple(keys.index(key) for key in keys)
+
+    @abstractmethod
+    def _key(self, code: int, memory: Memory) -> int:
+        """What the permanent answer of a value is kept under: values with one key share one."""
+
+    # What a device does.
+
+    @abstractmethod
+    def begin(self, source: Source = SYSTEM) -> Memory:
+        """What a device draws once, before its first answer and without a look at it."""
+
+    def step(self, value: object, memory: Memory, source: Source = SYSTEM) -> Step:
+        """One wave. It changes nothing: what to keep for the next wave is in the result."""
+        if not isinstance(memory, dict) or set(memory) != set(self.remembers):
+            raise ParameterError(f"a memory of {self.name} must have just the fields {', '.join(self.remembers)}")
+        return self._step(self._encode(value, source), memory, source)
+
+    @abstractmethod
+    def _step(self, code: int, memory: Memory, source: Source) -> Step: ...
+
+    def _perturb(self, code: int, source: Source) -> Report:
+        return self._step(code, self.begin(source), source).report
+
+    # What a simulation does.
+
+    def randomize_waves(self, waves: Sequence[Any], seed: int | Keystream | None = None) -> list[Reports]:
+        """The reports of the same people in several waves. A wave is a column of answers, one for each person."""
+        stream = Keystream.of(seed)
+        columns = [self._encode_many(wave, stream, 1) for wave in waves]
+        if not columns or len({column.size for column in columns}) > 1:
+            raise ParameterError("waves must be one or more columns of answers, all of the same people")
+        data = self._perturb_waves(np.stack(columns, axis=1), stream)
+        return [Reports(self, self.shape.check_many(column), stream.simulated) for column in data]
+
+    @abstractmethod
+    def _perturb_waves(self, codes: NDArray[np.int64], stream: Keystream) -> list[NDArray[Any]]:
+        """A column of reports for each column of codes; a row is one person."""
+
+    def _perturb_many(self, codes: NDArray[np.int64], stream: Keystream) -> NDArray[Any]:
+        return self._perturb_waves(codes[:, None], stream)[0]
+
+
+def check_count(name: str, count: object, least: int) -> int:
+    """A whole number of reports, changes or waves."""
+    if type(count) is not int or count < least:
+        raise ParameterError(f"{name} must be a whole number, at least {least}, got {count!r:.40}")
+    return count
