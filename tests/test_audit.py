@@ -222,6 +222,21 @@ def test_equal_reports_are_alike_and_others_are_not() -> None:
             plain(odd)
 
 
+@pytest.mark.parametrize(("first", "second"), [(0.0, -0.0), (1, 1.0), (1, True), (math.nan, 0.0)])
+def test_a_report_that_is_written_otherwise_is_another(first: object, second: object) -> None:
+    """Equal numbers may be told apart by whoever sees them: the sign of a zero has given secrets away."""
+    assert sv.audit(lambda x: first if x else second, 0, 1, samples=500, seed=1).epsilon_lower > 3
+
+
+def test_long_answers_and_numbers_of_any_library() -> None:
+    zeros = np.zeros(3000, dtype=int)
+    other = zeros.copy()
+    other[1500] = 1
+    counts: dict[str, Any] = {"samples": np.int64(500), "repeats": np.int64(1)}
+    found = sv.audit(lambda x: int(x[1500]), zeros, other, seed=1, **counts)
+    assert found.epsilon_lower > 3 and type(found.samples) is int
+
+
 def test_long_reports_are_told_apart_without_being_kept() -> None:
     found = sv.audit(lambda answer: [answer] * 5000, 0, 1, samples=50)
     assert found.epsilon_lower > 1
@@ -370,6 +385,29 @@ def test_what_is_asked_for_may_be_claimed() -> None:
     assert found.verdict == "spends 1.0000000000000002, more than the claimed 1"
 
 
+class TellsTheTruth(sv.KRR):
+    """Overrides the method that devices call, not the steps that it is made of."""
+
+    def randomize(self, value: object) -> Any:
+        return self.domain.encode(value)
+
+
+class OwnDice(sv.KRR):
+    """Draws, but not from where it was told to."""
+
+    def _perturb(self, code: int, source: Source) -> Any:
+        return code if random.random() < 0.9 else (code + 1) % self.domain.size
+
+
+def test_what_is_audited_is_what_is_called() -> None:
+    """Neither goes by its declared law; the second fails to show in 16 replays of 3 answers once in 150."""
+    for m, message in ((TellsTheTruth(3, 1.0), "a randomize of its own"), (OwnDice(3, 1.0), "draws from elsewhere")):
+        random.seed(1)
+        with pytest.raises(sv.errors.SottovoceError, match=message):
+            sv.audit(m)
+    assert sv.audit(TellsTheTruth(3, 1.0), 0, 1, samples=1000, seed=1).exceeds
+
+
 def test_a_law_that_cannot_be_followed_is_taken_as_declared_and_says_so() -> None:
     found = sv.audit(sv.Subset(12, 1.0, size=6))
     assert found.basis == "the law it declares"
@@ -467,6 +505,7 @@ def test_the_points_of_a_plot_are_what_was_counted() -> None:
         ({"claimed": "one"}, "claimed must be"),
         ({"repeats": 0}, "repeats must be a whole number, 1 or more"),
         ({"seed": -1}, "seed must be"),
+        ({"score": 5}, "a score must be a function"),
         ({"x1": False}, "x0 and x1 must differ"),
         ({"exact": True, "repeats": 2}, "an exact audit is of one report"),
         ({"exact": True, "score": len}, "an exact audit is of one report"),

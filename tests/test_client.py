@@ -209,7 +209,7 @@ def test_a_full_disk_charges_and_releases_nothing(store: Path, monkeypatch: pyte
     pages = os.path.getsize(store) // 4096
 
     def full(path: str, **options: Any) -> sqlite3.Connection:
-        connection = connect(path, **options)
+        connection: sqlite3.Connection = connect(path, **options)
         connection.execute(f"PRAGMA max_page_count = {pages}")
         return connection
 

@@ -11,6 +11,7 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
+import scipy.stats
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -511,6 +512,30 @@ BAD: list[tuple[Any, str]] = [
     (lambda: Custom(THREE).posterior([0.5, 0.5], 1), "a prior must have 3 probabilities"),
     (lambda: Custom(THREE).posterior([0.5, 0.4, 0.2], 1), "a prior must have 3 probabilities"),
     (lambda: Custom(THREE).posterior({"x": 1}, 1), "a prior probability must be"),
+    (lambda: Custom(THREE).posterior(0.5, 1), "a prior must have 3 probabilities"),
+    (lambda: Custom(THREE).loglik(None, [1]), "a prior must have 3 probabilities"),
+    (lambda: Custom(THREE, truths=["A", "a", "b"]), "truths must differ in more than case and spaces"),
+    (lambda: Custom([[0.9, 0.1], [0.1, 0.9]], answers=["1", 1]), "answers must differ in more than case and spaces"),
+    (lambda: Custom(pd.DataFrame([[0.9, 0.1], [0.1, 0.9]])), "a matrix must be"),  # type: ignore[arg-type]
+    (lambda: Custom([[1 / 3, 1 / 3, 1 / 3], [0.1, 0.8, 0.1]]), "exactly, got 0.9999999999999999: write thirds as"),
+    (lambda: Kuk(0.8, 0.2, np.array([3, 4])), "draws must be a whole number"),  # type: ignore[arg-type]
+    (lambda: Greenberg(0.7, 0.3).estimate_counts(5, 10), "a sample, yes and n, must be two numbers"),  # type: ignore[arg-type]
+    (lambda: Greenberg(0.7, 0.3).loglik(0.5, [1], [0]), "pi must be two numbers"),
+    (lambda: Greenberg(0.7, 0.3).loglik((0.5, 2), [1], [0]), "a proportion must lie between 0 and 1"),
+    (lambda: Warner(0.7).loglik("often", [1]), "pi must lie between 0 and 1, got 'often'"),
+    (lambda: Warner(0.7).loglik({}, [1]), "pi must lie between 0 and 1"),
+    (lambda: Warner(0.7).loglik(10**400, [1]), "pi must lie between 0 and 1"),
+    (lambda: Warner(0.7).estimate_counts(1, 10**400), "n must be at most 2"),
+    (lambda: Warner(0.7).estimate({"yes": 3, "no": 4}), "a column of answers must have a row for each respondent"),
+    (lambda: Warner(0.7).estimate({"yes", "no"}), "a column of answers must have a row for each respondent"),
+    (lambda: Warner(0.7).estimate(np.eye(3)), "a column of answers must be a list"),
+    (lambda: Warner(0.7).estimate([1, 0], weights=5), "a column of weights must be a list"),
+    (lambda: Warner(0.7).estimate([1, 0], [1, 0], ["a", "b"]), "some weights of each group must be positive"),
+    (lambda: Warner(0.7).estimate([1, 0]).interval(method=""), "method must be one of"),
+    (lambda: Warner(0.7).estimate([1, 0]).interval(Fraction(10**400)), "level must be a number"),
+    (lambda: Warner(0.7).estimate([1, 0]).test(10**400), "a proportion to test must lie between"),
+    (lambda: Warner(0.7).estimate([1, 0]).test(0.5).rejects("x"), "alpha must lie strictly between 0 and 1"),
+    (lambda: designs.parse("warner:p=0.7,p=0.8"), "warner must have each parameter once"),
     (lambda: Custom(THREE).estimate([7]), "row 1: an answer must be one of 0, 1, 2"),
     (lambda: Warner(0.7).posterior(2, "yes"), "prior must lie between"),
     (lambda: Warner(0.7).posterior(0.5, "perhaps"), "an answer must be yes or no"),
@@ -553,3 +578,55 @@ def test_bad_input(act: Any, message: str) -> None:
     with pytest.raises(SottovoceError, match=message) as error:
         act()
     assert "\n" not in str(error.value)
+
+
+def test_two_truths_need_one_probability() -> None:
+    design, answers = Custom([[0.9, 0.1], [0.2, 0.8]]), [0, 1, 1]
+    assert design.loglik(0.3, answers) == design.loglik([0.7, 0.3], answers)
+    assert design.posterior(0.3, 1) == design.posterior([0.7, 0.3], 1)
+
+
+def test_both_proportions_of_two_samples_have_a_likelihood() -> None:
+    """Largest at the estimate, where that is inside; a coin that never asks the question is no obstacle."""
+    for design in (Greenberg(0.8, 0.3), Greenberg(1, 0)):
+        first, second = [1] * 36 + [0] * 64, [1] * 46 + [0] * 54
+        best = design.estimate(first, second).frequency
+        top = design.loglik(best, first, second)
+        assert top == pytest.approx(
+            36 * math.log(0.36) + 64 * math.log(0.64) + 46 * math.log(0.46) + 54 * math.log(0.54)
+        )
+        assert all(design.loglik(best + step, first, second) < top for step in ([0.01, 0], [0, 0.01], [-0.01, 0.01]))
+
+
+@pytest.mark.parametrize("n", [1, 20])
+def test_answers_that_are_all_alike_still_leave_an_error(n: int) -> None:
+    alike = [1] * n
+    for weights in (None, [2.0] * n):
+        assert (Custom([[0.9, 0.1], [0.2, 0.8]]).estimate(alike, weights).stderr > 0).all()
+        assert (Greenberg(0.8, 0.3).estimate(alike, alike, weights, weights).stderr > 0).all()
+        assert (Crosswise(0.2).corrected(alike, alike, weights=weights).stderr > 0).all()
+    assert (Greenberg(0.8, 0.3).estimate_counts((n, n), (0, n)).stderr > 0).all()
+
+
+def test_two_samples_cover_rare_traits() -> None:
+    """Exactly, by a sum over all counts: at 1% and n = 50 a variance of zero would leave 58%."""
+    design, n, pi, unrelated = Greenberg(0.8, 0.3), 50, 0.01, 0.05
+    laws = [scipy.stats.binom(n, float(t) * pi + float(1 - t) * unrelated) for t in (design.first, design.second)]
+    covered = 0.0
+    for first in range(12):
+        for second in range(16):
+            low, high = design.estimate_counts((first, n), (second, n)).interval()
+            covered += laws[0].pmf(first) * laws[1].pmf(second) * (low[0] <= pi <= high[0])
+    assert covered > 0.93
+
+
+@pytest.mark.parametrize("scale", [1e-320, 1e-200, 1e200, 1e300])
+def test_weights_of_any_size_mean_the_same(scale: float) -> None:
+    usual = Warner(0.7).estimate([1, 0, 1, 0], weights=[1, 2, 1, 4])
+    other = Warner(0.7).estimate([1, 0, 1, 0], weights=[scale, 2 * scale, scale, 4 * scale])
+    assert other.stderr == pytest.approx(usual.stderr, rel=1e-3)
+    assert other.effective == pytest.approx(usual.effective, rel=1e-3)
+
+
+def test_missing_groups_are_one_group() -> None:
+    assert Warner(0.7).estimate([1, 0, 1], groups=[None, math.nan, ""]).labels == ["(missing)"]

@@ -261,7 +261,7 @@ def test_a_bad_field_is_named(change: dict[str, Any], message: str) -> None:
         (CHOICE | {"mechanism": "rr"}, "question 'travel': mechanism must be one of auto, krr"),
         (CHOICE | {"mechanism": sv.Ranges(CHOICE["values"], 1.0).to_dict()}, "mechanism must be one for this question"),
         (CHOICE | {"values": 2**20 + 1, "mechanism": "unary"}, "'travel': a report must take at most 1,048,576 bits"),
-        (CHOICE | {"values": 2**21, "mechanism": sv.Unary(2**21, 1.0).to_dict()}, "a report must take at most 1,048,576"),
+        (CHOICE | {"values": 2**21, "mechanism": sv.Unary(2**21, 1.0).to_dict()}, "must take at most 1,048,576 bits"),
         (CHOICE | {"values": ["a"]}, "question 'travel': values must be a list of 2 to 10,000 values"),
         (CHOICE | {"values": ["a", "a"]}, "question 'travel': values must differ from one another, got 'a' twice"),
         (CHOICE | {"values": ["a", ""]}, "question 'travel': each of values must be text, got ''"),

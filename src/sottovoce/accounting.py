@@ -22,16 +22,17 @@ from typing import Any
 
 from sottovoce.errors import ParameterError
 from sottovoce.lazy import load
-from sottovoce.privacy import check_epsilon, compose
+from sottovoce.privacy import check_epsilon, compose, to_float
 
 INTERVAL = 1e-4
 MAX_UNITS = 10_000
 
 
 def check_delta(delta: Any) -> float:
-    if isinstance(delta, bool) or not isinstance(delta, Real) or not 0 <= delta < 1:
+    number = to_float(delta) if isinstance(delta, Real) and not isinstance(delta, bool) else math.nan
+    if not 0 <= number < 1:
         raise ParameterError(f"delta must lie from 0 to below 1, got {delta!r:.40}")
-    return float(delta)
+    return number
 
 
 def spent(epsilons: Iterable[float], delta: float = 0.0, unit: float | None = None) -> float:
@@ -52,7 +53,8 @@ def spent(epsilons: Iterable[float], delta: float = 0.0, unit: float | None = No
 def _units(costs: list[float], delta: float, unit: float) -> float:
     if any(cost > unit for cost in costs):
         return math.inf
-    return min(compose([unit] * len(costs)), composed(unit, len(costs), delta))
+    plain = compose([unit] * len(costs))
+    return min(plain, composed(unit, len(costs), delta)) if len(costs) <= MAX_UNITS else plain
 
 
 def _filter(costs: list[float], delta: float) -> float:

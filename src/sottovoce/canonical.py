@@ -135,12 +135,11 @@ def loads(data: bytes | str) -> Any:
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    made = dict(pairs)
-    if len(made) < len(pairs):
-        keys = [key for key, _ in pairs]
-        raise ParameterError(
-            f"a key must occur once, got {next(key for key in keys if keys.count(key) > 1)!r:.40} twice"
-        )
+    made: dict[str, Any] = {}
+    for key, value in pairs:
+        if key in made:
+            raise ParameterError(f"a key must occur once, got {key!r:.40} twice")
+        made[key] = value
     return made
 
 

@@ -55,9 +55,12 @@ class Review:
         return self.survey.epsilon
 
     def __str__(self) -> str:
-        lines = [f"{self.survey.title} ({self.survey.id}), {self.survey.digest}"]
+        title = " ".join(self.survey.title.split())  # On one line, it cannot pass for the lines below.
+        lines = [f"{title} ({self.survey.id}), {self.survey.digest}"]
         lines += [f"  {question}: epsilon = {cost:.6g}" for question, cost in self.costs.items()]
-        lines.append(f"all together: epsilon = {self.epsilon:.6g}, of {self.left:.6g} left")
+        lines += [f"  {covariate.id}: sent as it is" for covariate in self.survey.covariates]
+        waves = f" in {self.survey.waves:,} waves" if self.survey.waves > 1 else ""
+        lines.append(f"all together: epsilon = {self.epsilon:.6g}{waves}, of {self.left:.6g} left")
         lines.append(f"REFUSED: {self.refusal}" if self.refusal else "would be answered")
         return "\n".join(lines)
 
@@ -89,6 +92,7 @@ class Respondent:
         try:
             self._check(survey)
             with self.ledger.transaction() as entries:
+                entries.refuse_changed(survey.id, survey.digest)
                 entries.refuse_beyond_budget(costs)
             refusal = None
         except Refusal as error:
@@ -104,6 +108,7 @@ class Respondent:
     ) -> bytes:
         """The very bytes that `answer` will give for these answers. They are drawn and kept, but not charged."""
         survey = load(survey)
+        _check_wave(survey, wave)
         with self.ledger.transaction() as entries:
             kept = entries.report(survey.digest, wave)
             return kept or self._draft(entries, survey, answers, wave, covariates).body
@@ -120,6 +125,7 @@ class Respondent:
         A wave is answered once. Asked again, with whatever answers, the device gives the same bytes.
         """
         survey = load(survey)
+        _check_wave(survey, wave)
         with self.ledger.transaction() as entries:
             kept = entries.report(survey.digest, wave)
             if kept is not None:
@@ -148,7 +154,7 @@ class Respondent:
         """One draw for each question; asked again about the same answers, the same draft."""
         self._check(survey)
         entries.pin(survey.id, survey.digest)
-        _check_answers(survey, answers, wave)
+        _check_answers(survey, answers)
         public = wire.check_covariates(covariates or {}, survey)
         key = _fingerprint(entries.owner["secret"], answers, public)
         draft = entries.draft(survey.digest, wave, key)
@@ -175,9 +181,12 @@ def load(survey: Survey | bytes) -> Survey:
     return survey
 
 
-def _check_answers(survey: Survey, answers: object, wave: object) -> None:
+def _check_wave(survey: Survey, wave: object) -> None:
     if type(wave) is not int or not 0 <= wave < survey.waves:
         raise ParameterError(f"a wave of survey {survey.id} must be from 0 to {survey.waves - 1}, got {wave!r:.40}")
+
+
+def _check_answers(survey: Survey, answers: object) -> None:
     if not isinstance(answers, Mapping):
         raise ParameterError(f"answers must be a mapping from questions, got {type(answers).__name__}")
     unknown = set(answers) - {question.id for question in survey.questions}
@@ -208,7 +217,10 @@ def _draw(entries: Entries, survey: Survey, answers: Mapping[str, Any], wave: in
 
 def _fingerprint(secret: bytes, answers: Mapping[str, Any], public: Mapping[str, Any]) -> bytes:
     """Answers are not kept: only a digest of them under a secret of the store, to tell whether they are the same."""
-    text = json.dumps([sorted(answers.items()), sorted(public.items())], default=_plain, ensure_ascii=True)
+    try:
+        text = json.dumps([sorted(answers.items()), sorted(public.items())], default=_plain, ensure_ascii=True)
+    except (TypeError, ValueError, RecursionError):
+        raise DomainError("answers must be text, numbers, truth values or lists of them, got something else") from None
     return hmac.new(secret, text.encode("ascii"), hashlib.sha256).digest()
 
 

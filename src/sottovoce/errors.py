@@ -2,7 +2,10 @@
 
 
 class SottovoceError(ValueError):
-    """The root of all errors raised on purpose."""
+    """The root of all errors raised on purpose. A value that takes several lines to show is put in one."""
+
+    def __str__(self) -> str:
+        return " ".join(line.strip() for line in super().__str__().splitlines())
 
 
 class ParameterError(SottovoceError):

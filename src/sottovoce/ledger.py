@@ -7,6 +7,7 @@ and a report is handed out only after it: a crash loses an answer, never a charg
 from __future__ import annotations
 
 import json
+import math
 import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
@@ -17,7 +18,7 @@ from typing import Any
 
 from sottovoce.accounting import check_delta, spent
 from sottovoce.errors import ParameterError, Refusal, StoreError
-from sottovoce.privacy import check_epsilon
+from sottovoce.privacy import check_epsilon, to_float
 
 APPLICATION = 0x736F7474  # "sott"
 VERSION = 1
@@ -86,7 +87,7 @@ class Ledger:
         delta: float | None = None,
         unit: float | None = None,
     ) -> None:
-        self.path = fspath(path)
+        self.path = _file(path)
         wanted = {"budget": budget, "delta": delta, "unit": unit}
         with self.transaction() as entries:
             entries.open({name: value for name, value in wanted.items() if value is not None})
@@ -109,7 +110,7 @@ class Ledger:
     def left(self) -> float:
         """What is left of the budget."""
         with self.transaction() as entries:
-            return max(0.0, entries.owner["budget"] - entries.spent())
+            return max(0.0, float(entries.owner["budget"]) - entries.spent())
 
     def charges(self) -> list[Charge]:
         """Every entry, in the order of time."""
@@ -187,6 +188,8 @@ class Entries:
     def owner(self) -> dict[str, Any]:
         names = ("budget", "delta", "unit", "secret")
         row = self.connection.execute(f"SELECT {', '.join(names)} FROM owner").fetchone()  # noqa: S608
+        if row is None or [*map(type, row[:2]), type(row[3])] != [float, float, bytes]:
+            raise StoreError("the store is damaged: it does not say whose it is")
         return dict(zip(names, row, strict=True))
 
     # Charges.
@@ -199,10 +202,15 @@ class Entries:
         """What all charges come to, with some more."""
         owner = self.owner
         costs = [row[0] for row in self.connection.execute("SELECT epsilon FROM charges")]
+        if not all(isinstance(cost, float) and 0 < cost < math.inf for cost in costs):
+            raise StoreError("the store is damaged: a charge must be a positive number")
         return spent([*costs, *more], owner["delta"], owner["unit"])
 
     def refuse_beyond_budget(self, costs: Mapping[str, float]) -> None:
-        budget, after = self.owner["budget"], self.spent(list(costs.values()))
+        budget, unit, after = self.owner["budget"], self.owner["unit"], self.spent(list(costs.values()))
+        for question, cost in costs.items() if unit is not None else ():
+            if cost > unit:
+                raise Refusal(f"{question} costs epsilon = {cost:.6g}, more than the ledger's unit of {unit:.6g}")
         if after > budget:
             raise Refusal(
                 f"the answers would bring the total to epsilon = {after:.6g}, over the budget of {budget:.6g}"
@@ -218,12 +226,15 @@ class Entries:
 
     # What else is remembered.
 
+    def refuse_changed(self, survey: str, digest: str) -> None:
+        pinned = self.connection.execute("SELECT digest FROM pins WHERE survey = ?", (survey,)).fetchone()
+        if pinned is not None and pinned[0] != digest:
+            raise Refusal(f"survey {survey} has changed: its digest is {digest}, and {pinned[0]} was pinned")
+
     def pin(self, survey: str, digest: str) -> None:
         """The first digest seen of a survey is the only one ever accepted."""
+        self.refuse_changed(survey, digest)
         self.connection.execute("INSERT OR IGNORE INTO pins VALUES (?, ?)", (survey, digest))
-        pinned = self.connection.execute("SELECT digest FROM pins WHERE survey = ?", (survey,)).fetchone()[0]
-        if pinned != digest:
-            raise Refusal(f"survey {survey} has changed: its digest is {digest}, and {pinned} was pinned")
 
     def memory(self, digest: str, question: str) -> Any:
         row = self.connection.execute(
@@ -266,12 +277,23 @@ def _one_line(path: str) -> Iterator[None]:
         yield
     except sqlite3.Error as error:
         raise StoreError(f"{path}: {' '.join(str(error).split())}") from None
+    except (UnicodeDecodeError, json.JSONDecodeError):
+        raise StoreError(f"{path}: the store is damaged: it cannot be read") from None
+
+
+def _file(path: Any) -> str:
+    """SQLite takes some names for a database that is gone when it is closed."""
+    name = fspath(path) if isinstance(path, str | PathLike) else None
+    if not isinstance(name, str) or not name or name == ":memory:" or "\0" in name:
+        raise ParameterError(f"a store must be the path of a file, got {path!r:.60}")
+    return name
 
 
 def _budget(budget: Any) -> float:
-    if isinstance(budget, bool) or not isinstance(budget, int | float) or not 0 < budget < float("inf"):
+    number = to_float(budget) if isinstance(budget, int | float) and not isinstance(budget, bool) else math.nan
+    if not 0 < number < math.inf:
         raise ParameterError(f"a budget must be a positive number, got {budget!r:.40}")
-    return float(budget)
+    return number
 
 
 def _now() -> str:

@@ -19,6 +19,7 @@ from sottovoce.auditing.finding import Finding
 from sottovoce.auditing.sampled import Audit, Event, sample
 from sottovoce.auditing.sources import Command, Endpoint
 from sottovoce.errors import ParameterError
+from sottovoce.inference.checks import check_whole
 from sottovoce.mechanisms import Mechanism
 from sottovoce.privacy import check_probability, compose, to_float
 
@@ -102,7 +103,8 @@ def audit(
     consistent with epsilon = 1
     """
     values = _check_answers(x0, x1)
-    _check(samples, confidence, repeats, delta)
+    samples, repeats = check_whole(samples, "samples", LEAST), check_whole(repeats, "repeats", 1)
+    _check(confidence, delta, score)
     if claimed is not None:
         claimed = _check_claim(claimed)
     elif isinstance(randomizer, Mechanism):
@@ -133,17 +135,20 @@ def _check_answers(x0: Any, x1: Any) -> tuple[Any, Any] | None:
         raise ParameterError("give both answers, x0 and x1, or neither")
     if x0 is UNGIVEN:
         return None
-    if type(x0) is type(x1) and repr(x0) == repr(x1):
+    if type(x0) is type(x1) and _written(x0) == _written(x1):
         raise ParameterError(f"x0 and x1 must differ, got {x0!r:.60} twice")
     return x0, x1
 
 
-def _check(samples: object, confidence: object, repeats: object, delta: object) -> None:
-    if type(samples) is not int or samples < LEAST:
-        raise ParameterError(f"samples must be a whole number, {LEAST} or more, got {samples!r:.40}")
+def _written(answer: Any) -> str:
+    """An answer in full: an array leaves out its middle."""
+    return repr(answer.tolist() if hasattr(answer, "tolist") else answer)
+
+
+def _check(confidence: object, delta: object, score: object) -> None:
     check_probability("confidence", confidence)
-    if type(repeats) is not int or repeats < 1:
-        raise ParameterError(f"repeats must be a whole number, 1 or more, got {repeats!r:.40}")
+    if score is not None and not callable(score):
+        raise ParameterError(f"a score must be a function of an observation, got {score!r:.40}")
     if delta != 0 or isinstance(delta, bool):
         check_probability("delta", delta)
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Generator, Iterator
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Self
 
+from sottovoce.auditing.exact import as_written
 from sottovoce.auditing.observations import Bulk, Observations
 from sottovoce.auditing.sources import Source, source_of
 from sottovoce.errors import ReportError
@@ -42,7 +43,7 @@ class Bench:
         progress: Progress | None,
     ) -> None:
         self._answers, self._repeats, self._stream = answers, repeats, Keystream(seed)
-        self._mechanism = randomizer if isinstance(randomizer, Mechanism) else None
+        self._mechanism = randomizer if isinstance(randomizer, Mechanism) and as_written(randomizer) else None
         self._orders = [np.argsort(self._stream.words(2 * part)) % 2 for part in parts]
         self._parts, self._done, self._progress = iter(self._orders), 0, progress
         self._total = 2 * sum(parts) * repeats

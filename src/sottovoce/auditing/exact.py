@@ -27,6 +27,9 @@ if TYPE_CHECKING:
 DRAWS = 2**19
 """Draws that are followed, on all ways and for all answers together."""
 
+REPLAYS = 16
+"""How often the first way of some answers is gone again, to see that nothing else is drawn from."""
+
 PAIRS = 2**18
 """Pairs of answers times reports that are compared, where a delta is allowed."""
 
@@ -39,6 +42,11 @@ class TooManyDrawsError(Exception):
 
 class TooLargeError(ParameterError):
     """A mechanism cannot be enumerated, only sampled."""
+
+
+def as_written(m: Mechanism) -> bool:
+    """Whether its `randomize` is the library's own: one of its own can do anything, and can only be sampled."""
+    return type(m).randomize is Mechanism.randomize
 
 
 class Branching(Source):
@@ -56,9 +64,20 @@ class Branching(Source):
         self._script, more = [], True
         while more:
             self._restart()
-            report = m._perturb(m._encode(answer, self), self)
+            report = self._report(m, answer)
             yield report, Fraction(self._over, self._under)
             more = self._turn()
+
+    def sure(self, m: Mechanism, answer: object) -> bool:
+        """Whether the same outcomes lead to the same report again: if not, there are draws that are not followed."""
+        self._script, found = [], set()
+        for _ in range(REPLAYS):
+            self._restart()
+            found.add(self._report(m, answer))
+        return len(found) == 1
+
+    def _report(self, m: Mechanism, answer: object) -> Any:
+        return m._perturb(m._encode(answer, self), self)
 
     def _turn(self) -> bool:
         """Take the next outcome of the last draw that has one; False if all ways were gone."""
@@ -99,6 +118,8 @@ def laws(m: Mechanism, answers: tuple[object, ...] | None) -> tuple[dict[Any, La
     By every draw if they are few; otherwise as the mechanism declares it, if that can be listed.
     """
     too_large = TooLargeError(f"{m!r} is too large to enumerate: give two answers, x0 and x1, to sample its reports")
+    if not as_written(m):
+        raise TooLargeError(f"{m!r} has a randomize of its own: give two answers, x0 and x1, to sample its reports")
     if answers is None and m.domain.size > DRAWS:
         raise too_large
     asked = tuple(m.domain.labels) if answers is None else answers
@@ -120,6 +141,8 @@ def _followed(m: Mechanism, answers: tuple[Any, ...]) -> dict[Any, Law]:
         for report, chance in source.ways(m, answer):
             law[report] += chance
         found[answer] = dict(law)
+    if not all(source.sure(m, answer) for answer in answers[:REPLAYS]):
+        raise TooLargeError(f"{m!r} draws from elsewhere too: give two answers, x0 and x1, to sample its reports")
     return found
 
 

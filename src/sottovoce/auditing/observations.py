@@ -92,12 +92,12 @@ class Digest(int):
 
 
 def brief(key: Hashable) -> Hashable:
-    """The key of a short report, the digest of a long one."""
+    """A short report as it is written, so that 1 differs from 1.0 and 0.0 from -0.0; the digest of a long one."""
     if isinstance(key, tuple):
         size = sum(len(part) if isinstance(part, tuple | str | bytes) else 1 for part in key)
     else:
         size = len(key) if isinstance(key, str | bytes) else 1
-    return Digest(hash(key)) if size > SHORT else key
+    return Digest(hash(key)) if size > SHORT else repr(key)
 
 
 def plain(report: Any, depth: int = 0) -> Hashable:

@@ -172,7 +172,7 @@ def _named(reports: set[Any]) -> str:
     """The reports of an event by name, if they are few."""
     if not 0 < len(reports) <= NAMED or any(isinstance(report, Digest) for report in reports):
         return ""
-    return "the report is " + " or ".join(sorted(f"{report!r:.60}" for report in reports))
+    return "the report is " + " or ".join(sorted(f"{report:.60}" for report in reports))
 
 
 def _count(bench: Bench, attack: Attack, cuts: NDArray[np.float64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

@@ -77,7 +77,10 @@ def parse(text: str) -> Design:
     if kind is Custom:
         return Custom([row.split(",") for row in rest.split(";")])
     parts = [part.strip() for part in rest.split(",")] if rest.strip() else []
-    named = dict(part.split("=", 1) for part in parts if "=" in part)
+    pairs = [part.split("=", 1) for part in parts if "=" in part]
+    named = {name.strip(): value for name, value in pairs}
+    if len(named) < len(pairs):
+        raise ParameterError(f"{kind.name} must have each parameter once, got {rest.strip()!r:.60}")
     if kind is Warner and set(named) == {"epsilon"} and len(parts) == 1:
         return _from_epsilon(named["epsilon"])
     return _build(kind, [part for part in parts if "=" not in part], named)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Mapping, Set
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -34,7 +34,10 @@ class Sample:
         parts = {}
         for name in sorted(set(self.groups or [])):
             mine = names == name
-            parts[name] = Sample(self.codes[mine], None if self.weights is None else self.weights[mine])
+            weights = None if self.weights is None else self.weights[mine]
+            if weights is not None and not weights.any():
+                raise ParameterError(f"some weights of each group must be positive, got none in {name!r:.40}")
+            parts[name] = Sample(self.codes[mine], weights)
         return parts
 
     @property
@@ -63,14 +66,14 @@ def read(
     """A column of answers from any library, coded. A missing answer is refused, or dropped with its weight."""
     if missing not in POLICIES:
         raise ParameterError(f"missing must be one of {', '.join(POLICIES)}, got {missing!r:.40}")
-    rows = to_list(answers)
+    rows = _rows("answers", answers)
     columns = {name: _column(name, column, len(rows)) for name, column in (("weights", weights), ("groups", groups))}
     kept = [not is_missing(row) for row in rows] if missing == "drop" else [True] * len(rows)
     codes = _codes([row for row, keep in zip(rows, kept, strict=True) if keep], known, expected)
     if not codes.size:
         raise DomainError("there must be at least one answer, got none")
     weighing, grouping = (_where(columns[name], kept) for name in ("weights", "groups"))
-    return Sample(codes, _weights(weighing), None if grouping is None else [label_text(group) for group in grouping])
+    return Sample(codes, _weights(weighing), None if grouping is None else list(map(_group, grouping)))
 
 
 def read_pair(
@@ -82,7 +85,7 @@ def read_pair(
     missing: str = "refuse",
 ) -> tuple[Sample, Sample]:
     """The answers of the same people to two questions. Who left one out is refused, or dropped from both."""
-    rows = to_list(answers), to_list(others)
+    rows = _rows("answers", answers), _rows("answers", others)
     if len(rows[0]) != len(rows[1]):
         raise ParameterError(f"the two questions must have as many answers, got {len(rows[0])} and {len(rows[1])}")
     gaps = [is_missing(first) or is_missing(second) for first, second in zip(*rows, strict=True)]
@@ -90,6 +93,22 @@ def read_pair(
         rows = tuple([None if gap else row for row, gap in zip(part, gaps, strict=True)] for part in rows)  # type: ignore[assignment]
     first, second = (read(part, known, expected, weights, None, missing) for part in rows)
     return first, second
+
+
+def _rows(name: str, column: Any) -> list[Any]:
+    """A column as a list. The keys of a mapping and the members of a set are no column: how often each came is lost."""
+    if isinstance(column, Mapping | Set):
+        raise DomainError(f"a column of {name} must have a row for each respondent, got {column!r:.40}")
+    try:
+        return to_list(column)
+    except DomainError:
+        raise DomainError(
+            f"a column of {name} must be a list or an array with one dimension, got {column!r:.40}"
+        ) from None
+
+
+def _group(group: object) -> str:
+    return label_text(None if is_missing(group) else group)
 
 
 def _codes(rows: list[Any], known: Mapping[Hashable, int], expected: str) -> NDArray[np.int64]:
@@ -109,7 +128,7 @@ def _codes(rows: list[Any], known: Mapping[Hashable, int], expected: str) -> NDA
 def _column(name: str, column: Any, rows: int) -> list[Any] | None:
     if column is None:
         return None
-    values = to_list(column)
+    values = _rows(name, column)
     if len(values) != rows:
         raise ParameterError(f"{name} must have one row for each of the {rows} answers, got {len(values)}")
     return values
@@ -120,6 +139,7 @@ def _where(column: list[Any] | None, kept: list[bool]) -> list[Any] | None:
 
 
 def _weights(column: list[Any] | None) -> NDArray[np.float64] | None:
+    """Weights up to a power of two, which is no matter: the largest is near 1."""
     if column is None:
         return None
     if any(isinstance(weight, bool) for weight in column):
@@ -127,4 +147,5 @@ def _weights(column: list[Any] | None) -> NDArray[np.float64] | None:
     weights = numbers("weights", column)
     if (weights < 0).any() or not weights.any():
         raise ParameterError(f"weights must not be negative, and some must be positive, got {weights.min():g}")
-    return weights
+    scaled: NDArray[np.float64] = np.ldexp(weights, -np.frexp(weights.max())[1])
+    return scaled

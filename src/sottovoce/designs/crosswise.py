@@ -10,7 +10,7 @@ from sottovoce.designs.answers import read_pair
 from sottovoce.designs.base import Number, exact
 from sottovoce.designs.binary import Binary
 from sottovoce.errors import ParameterError
-from sottovoce.inference.joint import JointProportions, linearised
+from sottovoce.inference.joint import JointProportions, linearised_shares
 from sottovoce.lazy import numpy as np
 
 if TYPE_CHECKING:
@@ -72,7 +72,8 @@ class Crosswise(Binary):
         return self._corrected(np.column_stack([first.codes, second.codes]).astype(float), float(other), first.equal)
 
     def _corrected(self, same: NDArray[np.float64], anchor_p: float, weights: NDArray[np.float64]) -> JointProportions:
-        (share, anchored), covariance = linearised(same - 0.5, weights)
+        shares, covariance = linearised_shares(same, weights)
+        share, anchored = shares - 0.5
         attentive = anchored / (0.5 - anchor_p)
         if attentive <= 0:
             raise ParameterError(

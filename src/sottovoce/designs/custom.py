@@ -6,6 +6,7 @@ from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
+from numbers import Real
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from sottovoce.designs.answers import Sample, read
@@ -103,15 +104,23 @@ class Custom(Design):
 
     def _estimate(self, sample: Sample, label: str) -> JointProportions:
         weights = sample.equal
-        frequency, covariance = linearised(self.scores.T[sample.codes], weights)
+        frequency, linear = linearised(self.scores.T[sample.codes], weights)
         counts: Floats = np.bincount(sample.codes, weights, minlength=len(self.answers)).astype(np.float64)
         if (self.laws.sum(axis=0)[counts > 0] == 0).any():
             raise ParameterError("an answer was given that has probability 0 under every truth")
         mle = most_likely(self.laws, counts)
-        noise = self._noise(mle) * float(weights @ weights / weights.sum() ** 2)
+        one = float(weights @ weights / weights.sum() ** 2)
+        noise, alike = self._noise(mle) * one, bool((counts > 0).sum() == 1)
+        covariance = self._spread(mle) * one if sample.weights is None or alike else linear
         note = f"{self!r}, randomized by the {self.by}"
         n = int(sample.codes.size)
         return JointProportions(self.truths, n, frequency, covariance, self.epsilon, noise, mle, note=note)
+
+    def _spread(self, distribution: Floats) -> Floats:
+        """The covariance of one answer's scores, if the truths have this distribution."""
+        shares = distribution @ self.laws
+        spread: Floats = (self.scores * shares) @ self.scores.T - np.outer(self.scores @ shares, self.scores @ shares)
+        return spread
 
     def _noise(self, distribution: Floats) -> Floats:
         """The covariance of one answer's scores, given the truth, on average over the truths."""
@@ -120,7 +129,10 @@ class Custom(Design):
         return noise
 
     def loglik(self, pi: Any, answers: Any) -> float:
-        """The log-likelihood of a distribution over the truths, given the answers."""
+        """The log-likelihood of a distribution over the truths, given the answers.
+
+        Of two truths, the probability of the second is enough.
+        """
         distribution = np.asarray([float(share) for share in self._prior(pi)])
         counts = np.bincount(read(answers, self.codes, self.expected).codes, minlength=len(self.answers))
         return float(scipy.special.xlogy(counts, distribution @ self.laws).sum())
@@ -130,7 +142,12 @@ class Custom(Design):
         return dict(zip(self.truths, self._posterior(self._prior(prior), answer), strict=True))
 
     def _prior(self, prior: Any) -> list[Fraction]:
-        given = [prior.get(truth) for truth in self.truths] if isinstance(prior, Mapping) else list(prior)
+        given = [prior.get(truth) for truth in self.truths] if isinstance(prior, Mapping) else prior
+        if isinstance(given, Real) and len(self.truths) == 2:
+            second = exact("a prior probability", given)
+            given = [1 - second, second]
+        if isinstance(given, str) or not isinstance(given, Iterable):
+            given = []
         shares = [exact("a prior probability", share) for share in given]
         if len(shares) != len(self.truths) or abs(float(sum(shares)) - 1) > 1e-9:
             raise ParameterError(
@@ -166,7 +183,8 @@ def _rows(matrix: Iterable[Iterable[Number]]) -> Matrix:
         raise ParameterError(f"a matrix must have from 2 to {MAX_SIZE} rows of as many entries, at least 2 each")
     for at, row in enumerate(rows, 1):
         if sum(row) != 1:
-            raise ParameterError(f"row {at} of the matrix must add up to 1 exactly, got {float(sum(row))!r}")
+            total = f"{float(sum(row))!r}: write thirds as '1/3'"
+            raise ParameterError(f"row {at} of the matrix must add up to 1 exactly, got {total}")
     return rows
 
 
@@ -174,9 +192,16 @@ def _labels(name: str, labels: Iterable[Label] | None, count: int) -> tuple[Labe
     given: Sequence[Label] = Domain(count if labels is None else labels).labels
     if len(given) != count:
         raise ParameterError(f"{name} must have {count} labels, got {len(given)}")
+    if len({_spelling(label) for label in given}) < count:
+        raise ParameterError(f"{name} must differ in more than case and spaces, got {', '.join(map(repr, given)):.60}")
     return tuple(given)
 
 
+def _spelling(label: Label) -> str:
+    """A label as an answer in a file may spell it."""
+    return str(label).strip().casefold()
+
+
 def _spellings(labels: tuple[Label, ...]) -> dict[Hashable, int]:
-    texts = {str(label).strip().casefold(): at for at, label in enumerate(labels)}
+    texts = {_spelling(label): at for at, label in enumerate(labels)}
     return texts | {label: at for at, label in enumerate(labels) if not isinstance(label, str)}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -12,9 +13,10 @@ from sottovoce.designs.answers import Sample, read
 from sottovoce.designs.base import Design, Matrix, Number, exact, percent
 from sottovoce.designs.binary import Unrelated
 from sottovoce.errors import ParameterError
-from sottovoce.inference.joint import JointProportions, linearised
+from sottovoce.inference.joint import JointProportions, linearised_shares, share_variance
 from sottovoce.inference.proportion import Proportion
 from sottovoce.lazy import numpy as np
+from sottovoce.lazy import scipy
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -76,22 +78,30 @@ class Greenberg(Design):
         """Both proportions from the answers of the first sample and of the second, the `other` one."""
         first = read(answers, self.codes, self.expected, weights, None, missing)
         second = read(other, self.codes, self.expected, other_weights, None, missing)
-        return self._both([linearised(part.codes[:, None].astype(float), part.equal) for part in (first, second)],
-                          first.codes.size + second.codes.size)  # fmt: skip
+        parts = [linearised_shares(part.codes[:, None].astype(float), part.equal) for part in (first, second)]
+        samples = [(float(share[0]), float(variance[0, 0])) for share, variance in parts]
+        return self._both(samples, first.codes.size + second.codes.size)
 
     def estimate_counts(self, first: tuple[int, int], second: tuple[int, int]) -> JointProportions:
         """The same from the number of yes and of answers in each sample."""
-        parts = []
-        for yes, n in (first, second):
-            checked = Proportion(yes, n, Fraction(1), Fraction(0), self.epsilon)
-            parts.append((np.array([checked.share]), np.array([[checked.share * (1 - checked.share) / n]])))
-        return self._both(parts, first[1] + second[1])
+        counts = [_counted(sample) for sample in (first, second)]
+        samples = [(count.share, share_variance(count.share, count.n)) for count in counts]
+        return self._both(samples, sum(count.n for count in counts))
 
-    def _both(self, parts: list[tuple[NDArray[np.float64], NDArray[np.float64]]], n: int) -> JointProportions:
+    def loglik(self, pi: Any, answers: Any, other: Any) -> float:
+        """The log-likelihood of both proportions, pi = (yes, unrelated), given the answers of the two samples."""
+        yes, unrelated = (float(exact("a proportion", share)) for share in _two("pi", pi))
+        total = 0.0
+        for truth, rows in ((float(self.first), answers), (float(self.second), other)):
+            codes, rate = read(rows, self.codes, self.expected).codes, truth * yes + (1 - truth) * unrelated
+            total += float(scipy.special.xlogy([codes.sum(), codes.size - codes.sum()], [rate, 1 - rate]).sum())
+        return total
+
+    def _both(self, samples: list[tuple[float, float]], n: int) -> JointProportions:
         first, second = float(self.first), float(self.second)
         solve = np.linalg.inv(np.array([[first, 1 - first], [second, 1 - second]]))
-        shares = np.array([share[0] for share, _ in parts])
-        covariance = solve @ np.diag([variance[0, 0] for _, variance in parts]) @ solve.T
+        shares = np.array([share for share, _ in samples])
+        covariance = solve @ np.diag([variance for _, variance in samples]) @ solve.T
         note = f"{self!r}, randomized by the {self.by}; epsilon depends on the unrelated prevalence"
         return JointProportions(("yes", "unrelated"), n, solve @ shares, covariance, self.epsilon, note=note)
 
@@ -114,3 +124,16 @@ class Greenberg(Design):
         return (
             "Epsilon depends on the share of yes to the unrelated question; where that is 0, a yes reveals the truth."
         )
+
+
+def _two(name: str, pair: Any) -> tuple[Any, Any]:
+    try:
+        first, second = pair
+    except (TypeError, ValueError):
+        raise ParameterError(f"{name} must be two numbers, got {pair!r:.40}") from None
+    return first, second
+
+
+def _counted(sample: Any) -> Proportion:
+    yes, n = _two("a sample, yes and n,", sample)
+    return Proportion(yes, n, Fraction(1), Fraction(0), math.inf)

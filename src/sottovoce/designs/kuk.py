@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from math import comb
+from numbers import Real
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from sottovoce.designs.answers import Sample
@@ -52,7 +53,7 @@ class Kuk(Binary):
 
     def __init__(self, p1: Number, p2: Number, draws: int = 1, by: str = "respondent") -> None:
         whole = to_float(draws) if isinstance(draws, str) and draws.isdecimal() else draws
-        if isinstance(whole, bool) or whole not in range(1, MAX_DRAWS + 1):
+        if isinstance(whole, bool) or not isinstance(whole, Real) or whole not in range(1, MAX_DRAWS + 1):
             raise ParameterError(f"draws must be a whole number from 1 to {MAX_DRAWS}, got {draws!r:.40}")
         self._freeze(by, p1=exact("p1", p1), p2=exact("p2", p2), draws=int(whole))
         self._informative()

@@ -15,6 +15,7 @@ from sottovoce.errors import ParameterError
 from sottovoce.estimate.frequencies import Interval
 from sottovoce.lazy import numpy as np
 from sottovoce.lazy import scipy
+from sottovoce.privacy import to_float
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -169,6 +170,6 @@ def check_method(method: object) -> str:
 
 
 def check_level(level: object) -> float:
-    if isinstance(level, bool) or not isinstance(level, Real) or not 0 < float(level) < 1:
+    if isinstance(level, bool) or not isinstance(level, Real) or not 0 < to_float(level) < 1:
         raise ParameterError(f"level must be a number strictly between 0 and 1, got {level!r:.40}")
     return float(level)

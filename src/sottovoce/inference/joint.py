@@ -112,3 +112,23 @@ def linearised(scores: Floats, weights: Floats) -> tuple[Floats, Floats]:
     mean = weights @ scores / total
     apart = (scores - mean) * weights[:, None]
     return mean, apart.T @ apart / total**2
+
+
+def share_variance(share: float, n: float) -> float:
+    """The variance of a share of n answers; where all are alike, as if there were one more of either kind."""
+    rate = share if 0 < share < 1 else (share * n + 1) / (n + 2)
+    return rate * (1 - rate) / n
+
+
+def linearised_shares(answers: Floats, weights: Floats) -> tuple[Floats, Floats]:
+    """The same for columns of zeros and ones. Where all are alike there is nothing to linearise, but an error there is.
+
+    >>> linearised_shares(np.array([[0.0, 1.0], [1.0, 1.0]]), np.ones(2))[1].tolist()
+    [[0.125, 0.0], [0.0, 0.09375]]
+    """
+    mean, covariance = linearised(answers, weights)
+    mean = np.where(np.ptp(answers[weights > 0], axis=0) == 0, mean.round(), mean)
+    effective = float(weights.sum() ** 2 / (weights @ weights))
+    for at in np.flatnonzero(np.isin(mean, (0.0, 1.0))):
+        covariance[at, at] = share_variance(float(mean[at]), effective)
+    return mean, covariance

@@ -23,6 +23,7 @@ from sottovoce.inference.population import PopulationResult
 from sottovoce.inference.result import TestResult
 from sottovoce.lazy import load, scipy
 from sottovoce.lazy import numpy as np
+from sottovoce.privacy import to_float
 from sottovoce.render import ACCENT, INK, TRUTH
 
 if TYPE_CHECKING:
@@ -103,9 +104,7 @@ class OneProportion(PopulationResult):
 
     def loglik(self, pi: Any) -> Any:
         """The log-likelihood of a proportion, or of an array of them."""
-        share = np.asarray(pi, dtype=np.float64)
-        if not ((share >= 0) & (share <= 1)).all():
-            raise ParameterError(f"pi must lie between 0 and 1, got {pi!r:.40}")
+        share = _shares(pi)
         rates = share[..., None] * self.laws[1] + (1 - share[..., None]) * self.laws[0]
         value = scipy.special.xlogy(self.counts, rates).sum(axis=-1)
         return float(value) if share.ndim == 0 else value
@@ -154,7 +153,7 @@ class OneProportion(PopulationResult):
         return gap / self.stderr if self.stderr else math.copysign(math.inf, gap) if gap else 0.0
 
     def _checked(self, method: str | None) -> str:
-        chosen = method or self.method or self.methods[0]
+        chosen = self.method or self.methods[0] if method is None else method
         if chosen not in self.methods:
             raise ParameterError(f"method must be one of {', '.join(self.methods)}, got {chosen!r:.40}")
         return chosen
@@ -216,7 +215,18 @@ def _draw_curve(
         ax.spines[side].set_visible(False)
 
 
+def _shares(pi: Any) -> Floats:
+    """A proportion or an array of them."""
+    try:
+        share = np.asarray(pi, dtype=np.float64)
+    except (TypeError, ValueError, OverflowError):
+        share = np.array(np.nan)
+    if isinstance(pi, str) or not ((share >= 0) & (share <= 1)).all():
+        raise ParameterError(f"pi must lie between 0 and 1, got {pi!r:.40}")
+    return share
+
+
 def _check_null(null: object) -> float:
-    if isinstance(null, bool) or not isinstance(null, Real) or not 0 <= float(null) <= 1:
+    if isinstance(null, bool) or not isinstance(null, Real) or not 0 <= to_float(null) <= 1:
         raise ParameterError(f"a proportion to test must lie between 0 and 1, got {null!r:.40}")
     return float(null)

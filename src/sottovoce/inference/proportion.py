@@ -38,6 +38,7 @@ if TYPE_CHECKING:
 RESPONDENTS = ("wilson", "mid-p", "exact", "wald")
 """Methods that also know how to speak about the respondents alone."""
 DOUBTFUL = 0.01
+MOST = 2**63
 
 
 class Weighted(NamedTuple):
@@ -232,14 +233,17 @@ class Proportion(OneProportion):
 
 def _whole(name: str, value: object) -> int:
     try:
-        return operator.index("" if isinstance(value, bool) else value)  # type: ignore[arg-type]
+        whole = operator.index("" if isinstance(value, bool) else value)  # type: ignore[arg-type]
     except TypeError:
         raise ParameterError(f"{name} must be a whole number, got {value!r:.40}") from None
+    if whole > MOST:
+        raise ParameterError(f"{name} must be at most 2^63, got {value!r:.40}")
+    return whole
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Proportions(PopulationResult, Labelled[ProportionRow]):
-    """Proportions of several groups, one beside the other. Made by `estimate(answers, by=groups)`.
+    """Proportions of several groups, one beside the other. Made by `estimate(answers, groups=groups)`.
 
     Simultaneous intervals hold for all groups at once (Bonferroni).
     """

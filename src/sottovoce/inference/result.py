@@ -6,7 +6,7 @@ import math
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from sottovoce.errors import ParameterError
+from sottovoce.inference.checks import check_level
 
 
 @dataclass(frozen=True)
@@ -32,9 +32,7 @@ class TestResult:
 
     def rejects(self, alpha: float = 0.05) -> bool:
         """Whether the test rejects its null hypothesis, if it may do so wrongly with probability alpha."""
-        if not 0 < alpha < 1:
-            raise ParameterError(f"alpha must lie strictly between 0 and 1, got {alpha}")
-        return self.p_value <= alpha
+        return self.p_value <= check_level(alpha, "alpha")
 
     def to_dict(self) -> dict[str, Any]:
         """A form for JSON; an infinite statistic is null."""

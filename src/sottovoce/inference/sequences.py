@@ -25,6 +25,8 @@ from sottovoce.inference.sequence_plot import draw
 from sottovoce.lazy import numpy as np
 from sottovoce.lazy import scipy
 
+MOST = 2**53
+
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from numpy.typing import NDArray
@@ -89,7 +91,8 @@ class ConfidenceSequence:
     """A proportion watched live: count answers with `update`, look as often as you like, stop when you like.
 
     The promise is about the population that respondents are drawn from, one after the other. With `running`, an
-    interval also keeps to all those before it: never wider, and just as valid.
+    interval also keeps to all those before it: never wider, and just as valid. Should they contradict one another, none
+    is left, and its low end lies above its high one: the answers do not come from one population by this design.
 
     >>> watch = ConfidenceSequence(p=0.75, q=0.25)
     >>> for yes in (62, 55, 60, 58):
@@ -142,6 +145,8 @@ class ConfidenceSequence:
 
 def _check_answers(yes: object, n: object) -> tuple[int, int]:
     answers, counted = check_whole(n, "n"), check_whole(yes, "yes")
+    if answers > MOST:
+        raise ParameterError(f"n must be at most 2^53, got {answers!r:.40}")
     if counted > answers:
         raise ParameterError(f"yes must be at most n, got {counted} of {answers}")
     return counted, answers

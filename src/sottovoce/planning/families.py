@@ -80,7 +80,7 @@ def _maker(name: str, domain: Any, options: dict[str, Any]) -> Callable[[float],
                 return build(name, Domain.of(domain), epsilon, **options)
             return Mean(epsilon=epsilon, **options) if name == "mean" else REALISED[name](epsilon, **options)
         except TypeError as error:
-            raise ParameterError(f"{name} needs other options: {error!s:.120}") from None
+            raise ParameterError(f"{name} needs other options: {str(error).partition('() ')[2]:.120}") from None
 
     return make
 

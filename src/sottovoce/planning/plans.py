@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from sottovoce.errors import ParameterError
 from sottovoce.lazy import load
 from sottovoce.planning.families import Family
-from sottovoce.planning.instrument import Instrument, Posterior, Shares
+from sottovoce.planning.instrument import Direct, Instrument, Posterior, Shares
 from sottovoce.planning.margins import margin as margin_of
 from sottovoce.planning.powers import has_power
 from sottovoce.planning.powers import power as power_of
@@ -156,7 +156,7 @@ class Plan:
         name = "margin" if self.effect is None else "effect"
         columns = [f"n for {name} {need.target:.4g}" for need in next(iter(rows.values()), [])]
         cells = [
-            [_epsilon(epsilon), *("-" if need.n is None else f"{need.n:,}" for need in row)]
+            [self._epsilon(epsilon), *("-" if need.n is None else f"{need.n:,}" for need in row)]
             for epsilon, row in rows.items()
         ]
         return ["epsilon", *columns], cells
@@ -227,7 +227,7 @@ class Plan:
     @property
     def headline(self) -> str:
         """What was solved for, then what else holds."""
-        facts = {"n": f"n = {self.n:,}", "epsilon": f"epsilon = {_epsilon(self.epsilon)}"}
+        facts = {"n": f"n = {self.n:,}", "epsilon": f"epsilon = {self._epsilon(self.epsilon)}"}
         if self.effect is None:
             facts["margin"] = f"margin = {self.margin:.4g}"
         else:
@@ -250,9 +250,11 @@ class Plan:
         header, rows = self.table()
         return "\n".join([self.headline, self.caption, *(["", text_table(header, rows)] if rows else [])])
 
+    def _epsilon(self, epsilon: float) -> str:
+        """An infinite one is that of the open question, or of the plan's own design if that hides some answers only."""
+        if epsilon < math.inf:
+            return f"{epsilon:.6g}"
+        return "none (open)" if self.private or isinstance(self.design, Direct) else "infinite"
+
     def _repr_html_(self) -> str:
         return html_table(*self.table(), f"{self.headline}; {self.caption}")
-
-
-def _epsilon(epsilon: float) -> str:
-    return "none (open)" if epsilon == math.inf else f"{epsilon:.6g}"

@@ -9,15 +9,14 @@ from datetime import datetime
 from fractions import Fraction
 from functools import cached_property, partial
 from os import PathLike
-from pathlib import Path
 from typing import Any
 
 from sottovoce import canonical
 from sottovoce.errors import ParameterError
 from sottovoce.mechanisms import Changes, Mechanism
 from sottovoce.privacy import float_above
-from sottovoce.survey import checks, source, split
-from sottovoce.survey.item import Covariate, Item
+from sottovoce.survey import checks, split
+from sottovoce.survey.item import MAX_BITS, Covariate, Item
 
 VERSION = 1
 MAX_BYTES = 2**20
@@ -79,8 +78,10 @@ class Survey:
     @classmethod
     def read(cls, path: str | PathLike[str]) -> Survey:
         """A survey from a file: JSON, or YAML if the name does not end in .json."""
+        from sottovoce.survey import source
+
         try:
-            return cls._parse(source.read(Path(path), MAX_BYTES))
+            return cls._parse(source.read(path, MAX_BYTES))
         except ParameterError as error:
             raise ParameterError(f"{path}: {error}") from None
 
@@ -128,6 +129,9 @@ class Survey:
         for item in self.questions:
             if isinstance(item.settled, Changes) and item.settled.waves < self.waves:
                 raise ParameterError(f"question {item.id!r}: its mechanism is for {item.settled.waves:,} waves only")
+        bits = sum(item.settled.bits for item in self.questions if item.settled is not None)
+        if bits > MAX_BITS:
+            raise ParameterError(f"the reports must take at most {MAX_BITS:,} bits together, got {bits:,}")
         if self.budget is not None and self._total > Fraction(self.budget):
             waves = f" in {self.waves:,} waves" if self.waves > 1 else ""
             cost = f"{float_above(self._total)!r}{waves}"

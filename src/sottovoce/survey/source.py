@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import functools
 import re
-from pathlib import Path
+from os import PathLike
 from typing import Any, ClassVar
 
 from sottovoce import canonical
@@ -23,17 +23,17 @@ PLAIN = {
 }
 
 
-def read(path: Path, most: int) -> Any:
+def read(path: str | PathLike[str], most: int) -> Any:
     """The value in a file of at most so many bytes."""
     try:
-        with path.open("rb") as file:
+        with open(path, "rb") as file:
             data = file.read(most + 1)
     except OSError as error:
         reason = "no such file" if isinstance(error, FileNotFoundError) else f"cannot be read: {error.strerror}"
         raise FileError(f"{path}: {reason}") from None
     if len(data) > most:
         raise ParameterError(f"a survey must have at most {most:,} bytes")
-    return canonical.loads(data) if path.suffix == ".json" else from_yaml(data)
+    return canonical.loads(data) if str(path).endswith(".json") else from_yaml(data)
 
 
 def from_yaml(data: bytes) -> Any:
