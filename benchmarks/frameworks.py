@@ -66,7 +66,7 @@ def fastapi() -> Any:
 def litestar() -> Any:
     from litestar import Litestar, Request, post
 
-    async def reports(survey: str, request: Request) -> dict[str, int]:  # type: ignore[type-arg]
+    async def reports(survey: str, request: Request[Any, Any, Any]) -> dict[str, int]:
         return {"accepted": len(json.loads(await request.body())) // 2}
 
     reports.__annotations__.update(request=Request, survey=str)
