@@ -53,10 +53,7 @@ class Filter:
         return {report.to_bytes(self.shape.width, "little"): probability for report, probability in law.items()}
 
     def _perturb(self, places: tuple[int, ...], source: Source) -> bytes:
-        report = 0
-        for at, chance in enumerate(self._chances(places)):
-            report |= source.bernoulli(chance) << at
-        return report.to_bytes(self.shape.width, "little")
+        return self.shape.pack(at for at, chance in enumerate(self._chances(places)) if source.bernoulli(chance))
 
     def _perturb_many(self, places: NDArray[np.int64], stream: Keystream) -> NDArray[Any]:
         count, width = len(places), self.shape.width

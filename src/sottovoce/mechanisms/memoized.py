@@ -258,10 +258,9 @@ class Memoized(Longitudinal, Pure):
     def _resend(self, kept: Report, source: Source) -> Report:
         if not isinstance(kept, bytes):
             return self.instantaneous._perturb(kept, source)
-        bits, sent = int.from_bytes(kept, "little"), 0
-        for place in range(self.domain.size):
-            sent |= source.bernoulli(self.instantaneous.p if bits >> place & 1 else self.instantaneous.q) << place
-        return sent.to_bytes(len(kept), "little")
+        chances = (self.instantaneous.q, self.instantaneous.p)
+        bits = (kept[place >> 3] >> (place & 7) & 1 for place in range(self.domain.size))
+        return Bits(self.domain.size).pack(place for place, bit in enumerate(bits) if source.bernoulli(chances[bit]))
 
     # What a simulation does.
 
