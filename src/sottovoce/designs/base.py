@@ -31,6 +31,8 @@ Matrix = tuple[tuple[Fraction, ...], ...]
 RANDOMIZERS = ("respondent", "device")
 WRITTEN = re.compile(r"\d{0,40}\.?\d{0,40}(e-?\d{1,3})?|\d{1,40}/\d{1,40}")
 SHORT = 10**6
+SIMPLE = 1000
+ROUNDING = Fraction(1, 10**9)
 
 
 class Design(ABC):
@@ -176,10 +178,12 @@ class Design(ABC):
 
 
 def exact(name: str, value: object) -> Fraction:
-    """A probability from 0 to 1 as an exact fraction: of a float the decimal number that it prints as.
+    """A probability from 0 to 1 as an exact fraction.
 
-    >>> exact("p", 0.7), exact("p", "1/6"), exact("p", Fraction(3, 4))
-    (Fraction(7, 10), Fraction(1, 6), Fraction(3, 4))
+    A float is the fraction of whole numbers up to 1,000 that it is nearest to, or else the decimal that it prints as.
+
+    >>> exact("p", 0.7), exact("p", 1 / 6), exact("p", "1/6"), exact("p", Fraction(3, 4))
+    (Fraction(7, 10), Fraction(1, 6), Fraction(1, 6), Fraction(3, 4))
     """
     try:
         fraction = _fraction(value)
@@ -200,7 +204,23 @@ def _fraction(value: object) -> Fraction | None:
         return Fraction(text) if text and WRITTEN.fullmatch(text) else None
     if isinstance(value, Rational | Decimal):
         return Fraction(value)
-    return Fraction(repr(float(value))) if isinstance(value, Real) else None
+    if not isinstance(value, Real):
+        return None
+    number = float(value)
+    simple = Fraction(number).limit_denominator(SIMPLE)
+    return simple if float(simple) == number else Fraction(repr(number))
+
+
+def adding_up(what: str, parts: Sequence[Fraction]) -> list[Fraction]:
+    """Probabilities that add up to 1. What rounding has taken from them or added is shared out.
+
+    >>> adding_up("these", [Fraction(1, 3), Fraction(2, 3)])
+    [Fraction(1, 3), Fraction(2, 3)]
+    """
+    total = sum(parts, Fraction(0))
+    if abs(total - 1) > ROUNDING:
+        raise ParameterError(f"{what} must add up to 1, got {float(total)!r}")
+    return [part / total for part in parts]
 
 
 def _plain(value: Any) -> Any:

@@ -9,7 +9,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from sottovoce.designs.answers import YES_NO, Sample, read
-from sottovoce.designs.base import Design, Matrix, Number, exact, percent
+from sottovoce.designs.base import Design, Matrix, Number, adding_up, exact, percent
 from sottovoce.errors import ParameterError
 from sottovoce.inference.proportion import Proportion, Proportions, Weighted
 from sottovoce.lazy import numpy as np
@@ -158,10 +158,8 @@ class Forced(Binary):
 
     def __init__(self, truth: Number, yes: Number, no: Number, by: str = "respondent") -> None:
         parts = {"truth": exact("truth", truth), "yes": exact("yes", yes), "no": exact("no", no)}
-        if sum(parts.values()) != 1:
-            total = float(sum(parts.values()))
-            raise ParameterError(f"truth, yes and no must add up to 1 exactly, got {total!r}: write thirds as '1/3'")
-        self._freeze(by, **parts)
+        shares = adding_up("truth, yes and no", list(parts.values()))
+        self._freeze(by, **dict(zip(parts, shares, strict=True)))
         self._informative()
 
     @property

@@ -10,7 +10,7 @@ from numbers import Real
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from sottovoce.designs.answers import Sample, read
-from sottovoce.designs.base import Design, Matrix, Number, exact, percent
+from sottovoce.designs.base import Design, Matrix, Number, adding_up, exact, percent
 from sottovoce.domain import Domain, Label
 from sottovoce.errors import ParameterError
 from sottovoce.inference.joint import JointProportions, linearised
@@ -181,11 +181,7 @@ def _rows(matrix: Iterable[Iterable[Number]]) -> Matrix:
         raise ParameterError(f"a matrix must be a list of rows of probabilities, got {matrix!r:.60}") from None
     if not 2 <= len(rows) <= MAX_SIZE or len({len(row) for row in rows}) != 1 or not 2 <= len(rows[0]) <= MAX_SIZE:
         raise ParameterError(f"a matrix must have from 2 to {MAX_SIZE} rows of as many entries, at least 2 each")
-    for at, row in enumerate(rows, 1):
-        if sum(row) != 1:
-            total = f"{float(sum(row))!r}: write thirds as '1/3'"
-            raise ParameterError(f"row {at} of the matrix must add up to 1 exactly, got {total}")
-    return rows
+    return tuple(tuple(adding_up(f"row {at} of the matrix", row)) for at, row in enumerate(rows, 1))
 
 
 def _labels(name: str, labels: Iterable[Label] | None, count: int) -> tuple[Label, ...]:
