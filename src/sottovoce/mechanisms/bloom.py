@@ -10,7 +10,7 @@ from sottovoce.domain import Text
 from sottovoce.errors import ParameterError
 from sottovoce.lazy import numpy as np
 from sottovoce.mechanisms.cohorts import Cohorts, check_text
-from sottovoce.mechanisms.unary import Unary
+from sottovoce.mechanisms.unary import Unary, noisy_bits
 from sottovoce.privacy import Probability, check_epsilon, check_probability, log_above, round_down, round_up
 from sottovoce.randomness import Keystream, Source
 from sottovoce.reports import Bits, Report
@@ -56,16 +56,7 @@ class Filter:
         return self.shape.pack(at for at, chance in enumerate(self._chances(places)) if source.bernoulli(chance))
 
     def _perturb_many(self, places: NDArray[np.int64], stream: Keystream) -> NDArray[Any]:
-        count, width = len(places), self.shape.width
-        words = stream.coins(self.q, (count * width + 7) // 8)
-        rows = words.astype("<u8", copy=False).view(np.uint8)[: count * width].reshape(count, width)
-        rows[:, -1] &= np.uint8(0xFF ^ self.shape.spare)
-        each = np.arange(count)
-        for column in places.T:  # Where two places coincide, the last coin counts: it falls like the first.
-            byte, place = column >> 3, (column & 7).astype(np.uint8)
-            truth = stream.bernoulli(self.p, count).astype(np.uint8)
-            rows[each, byte] = rows[each, byte] & ~(np.uint8(1) << place) | truth << place
-        return rows
+        return noisy_bits(self.shape, self.p, self.q, places, stream)
 
     def _count(self, data: NDArray[Any]) -> NDArray[np.int64]:
         return self.shape.sums(data)

@@ -106,20 +106,29 @@ class Unary(Pure):
         return self.shape.pack(other for other in values if source.bernoulli(self.p if other == code else self.q))
 
     def _perturb_many(self, codes: NDArray[np.int64], stream: Keystream) -> NDArray[Any]:
-        count, width = codes.size, self.shape.width
-        words = stream.coins(self.q, (count * width + 7) // 8)
-        rows = words.astype("<u8", copy=False).view(np.uint8)[: count * width].reshape(count, width)
-        rows[:, -1] &= np.uint8(0xFF ^ self.shape.spare)
-        each, byte, place = np.arange(count), codes >> 3, (codes & 7).astype(np.uint8)
-        truth = stream.bernoulli(self.p, count).astype(np.uint8)
-        rows[each, byte] = rows[each, byte] & ~(np.uint8(1) << place) | truth << place
-        return rows
+        return noisy_bits(self.shape, self.p, self.q, codes[:, None], stream)
 
     def _count(self, data: NDArray[Any]) -> NDArray[np.int64]:
         return self.shape.sums(data)
 
     def _support(self, cells: NDArray[np.int64]) -> NDArray[np.int64]:
         return cells
+
+
+def noisy_bits(
+    shape: Bits, p: Probability, q: Probability, places: NDArray[np.int64], stream: Keystream
+) -> NDArray[np.uint8]:
+    """Rows of bits, each 1 with probability p at the places of its row and with probability q elsewhere."""
+    count, width = len(places), shape.width
+    words = stream.coins(q, (count * width + 7) // 8)
+    rows = words.astype("<u8", copy=False).view(np.uint8)[: count * width].reshape(count, width)
+    rows[:, -1] &= np.uint8(0xFF ^ shape.spare)
+    each = np.arange(count)
+    for column in places.T:  # Where two places coincide, the last coin counts: it falls like the first.
+        byte, place = column >> 3, (column & 7).astype(np.uint8)
+        truth = stream.bernoulli(p, count).astype(np.uint8)
+        rows[each, byte] = rows[each, byte] & ~(np.uint8(1) << place) | truth << place
+    return rows
 
 
 def _probabilities(epsilon: float, kind: str) -> tuple[Probability, Probability]:
