@@ -32,5 +32,9 @@ class StoreError(SottovoceError):
     """What a device remembers cannot be read or written."""
 
 
+class SealError(SottovoceError):
+    """A key is not one, or a sealed message does not open."""
+
+
 class MissingDependencyError(SottovoceError, ImportError):
     """An optional library is not installed; the message says which extra brings it."""
