@@ -16,9 +16,11 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+import pytest
 from hypothesis import settings
 from sybil import Example, Sybil
 from sybil.parsers.markdown import CodeBlockParser, PythonCodeBlockParser
+from xdist.scheduler import LoadScopeScheduling
 
 settings.register_profile("untimed", deadline=None)  # Machines are shared and noisy: no test is timed.
 settings.load_profile("untimed")
@@ -83,6 +85,18 @@ def set_up(namespace: dict[str, Any]) -> None:
 
 def tear_down(namespace: dict[str, Any]) -> None:
     namespace.pop(CLEANUP).close()
+
+
+class Pages(LoadScopeScheduling):
+    """Tests run side by side, but the examples of one page share its names and its directory."""
+
+    def _split_scope(self, nodeid: str) -> str:
+        page, _, _ = nodeid.partition("::")
+        return page if page.endswith(".md") else nodeid
+
+
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Pages:
+    return Pages(config, log)
 
 
 pytest_collect_file = Sybil(
