@@ -18,6 +18,7 @@ EXTRAS = {
     "formulaic": "regression",
     "opendp": "central",
     "dp_accounting": "accounting",
+    "numba": "fast",
     "uvicorn": "collector",
     "psycopg": "postgres",
 }

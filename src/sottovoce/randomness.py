@@ -10,9 +10,10 @@ from __future__ import annotations
 import hashlib
 import os
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
+from sottovoce import kernels
 from sottovoce.errors import ParameterError
 from sottovoce.lazy import load
 from sottovoce.lazy import numpy as np
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
 
 BLOCK = 2**15
 """Words handled at a time, so that the work stays in the processor's cache."""
+ZEROS = bytes(8 * BLOCK)
+"""What is encrypted: the keystream itself comes out."""
 
 
 def threshold(p: Probability) -> int:
@@ -77,23 +80,36 @@ class Keystream:
     """Random words by the million. Keyed by the operating system, or by a seed for simulation only."""
 
     def __init__(self, seed: int | None = None) -> None:
-        ciphers = load("cryptography.hazmat.primitives.ciphers")
         self.simulated = seed is not None
+        self._begin(os.urandom(32) if seed is None else _simulation_key(seed))
+
+    def _begin(self, key: bytes) -> None:
+        ciphers = load("cryptography.hazmat.primitives.ciphers")
         self._process = os.getpid()
-        key = os.urandom(32) if seed is None else _simulation_key(seed)
         cipher = ciphers.Cipher(ciphers.algorithms.AES(key), ciphers.modes.CTR(bytes(16)))
-        self._encrypt = cipher.encryptor().update
+        self._encrypt = cipher.encryptor().update_into
 
     @classmethod
     def of(cls, seed: int | Keystream | None) -> Keystream:
         """A keystream as it is, so that a column can be handled in parts; otherwise a new one."""
         return seed if isinstance(seed, Keystream) else cls(seed)
 
+    def split(self) -> Keystream:
+        """A stream of its own for a part of the work, keyed by this one, so that parts can be done side by side."""
+        part = object.__new__(type(self))
+        part.simulated = self.simulated
+        part._begin(self.words(4).tobytes())
+        return part
+
     def words(self, count: int) -> NDArray[np.uint64]:
         """Uniform 64-bit words."""
         if self._process != os.getpid() and not self.simulated:
-            self.__init__()  # type: ignore[misc]  # A forked process must not repeat its parent's draws.
-        return np.frombuffer(self._encrypt(bytes(8 * count)), dtype="<u8")
+            self._begin(os.urandom(32))  # A forked process must not repeat its parent's draws.
+        out = np.empty(count + 2, dtype="<u8")  # The cipher asks for room for one block more.
+        room, zeros = memoryview(out.view(np.uint8)), memoryview(ZEROS)  # type: ignore[arg-type]
+        for at in range(0, 8 * count, len(ZEROS)):
+            self._encrypt(zeros[: 8 * count - at], room[at:])
+        return out[:count]
 
     def draws(self, count: int) -> NDArray[np.uint64]:
         """Integers, uniform over 0 .. 2^53 - 1."""
@@ -112,35 +128,10 @@ class Keystream:
 
     def coins(self, p: Probability, count: int) -> NDArray[np.uint64]:
         """Words of 64 independent coins each, every bit set with probability exactly p."""
-        coins = np.zeros(count, dtype=np.uint64)
+        coins = np.empty(count, dtype=np.uint64)
         for at in range(0, count, BLOCK):
-            _toss(coins[at : at + BLOCK], threshold(p), self.words)
+            kernels.below(self.words, threshold(p), coins[at : at + BLOCK])
         return coins
-
-
-def _toss(coins: NDArray[np.uint64], bound: int, words: Callable[[int], NDArray[np.uint64]]) -> None:
-    """Compare 64 numbers of 53 bits with `bound` at once, one bit of each at a time from the top.
-
-    A lane is open while its number agrees with the bound so far. At a 1 of the bound, a lane that draws 0 is below it
-    for good; at a 0, a lane that draws 1 is above it. Half the open lanes close at each step, so that about eight bits
-    are drawn instead of 53; words with no open lane are left out once they are the majority.
-    """
-    where = np.arange(coins.size)
-    below, still = np.zeros_like(coins), np.full_like(coins, ~np.uint64(0))
-    for step, shift in enumerate(range(52, -1, -1)):
-        if not bound & ((2 << shift) - 1):
-            break  # What is left of the bound is zero: an open lane can no longer fall below it.
-        ones = still & words(where.size)
-        zeros = still ^ ones
-        if bound >> shift & 1:
-            below |= zeros
-            still = ones
-        else:
-            still = zeros
-        if step >= 5 and 2 * np.count_nonzero(still) < where.size:
-            coins[where], busy = below, still != 0
-            where, below, still = where[busy], below[busy], still[busy]
-    coins[where] = below
 
 
 def _simulation_key(seed: int) -> bytes:

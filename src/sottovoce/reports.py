@@ -12,15 +12,13 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, Protocol, overload
 
 from sottovoce.errors import ReportError
+from sottovoce.kernels import column_sums
 from sottovoce.lazy import numpy as np
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 Report = int | bytes
-
-ROWS = 2**14
-"""Rows of bits added up at a time, so that the work stays in the processor's cache."""
 
 
 class Shape(Protocol):
@@ -138,10 +136,7 @@ class Bits:
 
     def sums(self, rows: NDArray[np.uint8]) -> NDArray[np.int64]:
         """How many rows have each bit set."""
-        total = np.zeros(8 * self.width, dtype=np.int64)
-        for at in range(0, len(rows), ROWS):
-            total += _column_sums(rows[at : at + ROWS])
-        return total[: self.length]
+        return column_sums(rows)[: self.length]
 
 
 @dataclass(frozen=True)
@@ -196,18 +191,6 @@ class CohortBits(Bits):
         own = rows[:, : self.own.width].copy()
         own[:, -1] &= np.uint8(0xFF ^ self.own.spare)
         return cohorts, own
-
-
-def _column_sums(rows: NDArray[np.uint8]) -> NDArray[np.int64]:
-    """A full adder turns three rows into two, for all bits at once: one of sums, one of carries that count double."""
-    third = len(rows) // 3
-    if third < 64:
-        sums: NDArray[np.int64] = np.unpackbits(rows, axis=1, bitorder="little").sum(axis=0, dtype=np.int64)
-        return sums
-    a, b, c, rest = rows[:third], rows[third : 2 * third], rows[2 * third : 3 * third], rows[3 * third :]
-    either = a ^ b
-    ones, twos = np.concatenate([either ^ c, rest]), a & b | c & either
-    return _column_sums(ones) + 2 * _column_sums(twos)
 
 
 def _describe(array: NDArray[Any]) -> str:

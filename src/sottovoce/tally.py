@@ -11,6 +11,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
 from sottovoce.errors import ParameterError, ReportError
+from sottovoce.kernels import PART, cores, side_by_side
 from sottovoce.lazy import numpy as np
 from sottovoce.reports import Report, Reports, Shape
 
@@ -77,12 +78,18 @@ class Tally(Generic[R]):
                 raise ReportError(f"reports must be a column, got {reports!r:.40}")
             data = list(reports)
         data = self.mechanism.shape.check_many(data)
-        step = max(ROWS, self.cells.size)
-        for at in range(0, len(data), step):
-            self.cells += self.mechanism._count(data[at : at + step])
+        share = max(PART, self.cells.size, -(-len(data) // cores()))
+        for counted in side_by_side(self._counted, [data[at : at + share] for at in range(0, len(data), share)]):
+            self.cells += counted
         self.n += len(data)
         self.simulated |= simulated
         return self
+
+    def _counted(self, data: NDArray[Any]) -> NDArray[np.int64]:
+        cells, step = np.zeros_like(self.cells), max(ROWS, self.cells.size)
+        for at in range(0, len(data), step):
+            cells += self.mechanism._count(data[at : at + step])
+        return cells
 
     def merge(self, other: Tally[R]) -> Tally[R]:
         """Add another tally of the same mechanism to this one."""

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from sottovoce.domain import Domain
 from sottovoce.errors import ParameterError
+from sottovoce.kernels import PART, side_by_side
 from sottovoce.lazy import numpy as np
 from sottovoce.randomness import SYSTEM, Keystream, Source
 from sottovoce.reports import Report, Reports, Shape
@@ -97,9 +98,17 @@ class Mechanism(ABC):
         stream = Keystream.of(seed)
         codes = self._encode_many(values, stream, first_row)
         data = self.shape.empty(codes.size)
+        if codes.size <= PART:
+            self._fill(data, codes, stream)
+        else:
+            parts = [slice(at, at + PART) for at in range(0, codes.size, PART)]
+            streams = [stream.split() for _ in parts]
+            side_by_side(lambda part, own: self._fill(data[part], codes[part], own), parts, streams)
+        return Reports(self, data, stream.simulated)
+
+    def _fill(self, data: NDArray[Any], codes: NDArray[np.int64], stream: Keystream) -> None:
         for at in range(0, codes.size, ROWS):
             data[at : at + ROWS] = self._perturb_many(codes[at : at + ROWS], stream)
-        return Reports(self, data, stream.simulated)
 
     def _encode_many(self, values: Any, stream: Keystream, first_row: int) -> NDArray[np.int64]:
         codes: NDArray[np.int64] = self.domain.encode_many(values, first_row)

@@ -1,0 +1,189 @@
+"""The hot loops. Each is written for NumPy; the hottest are compiled as well, by numba, and give the same integers.
+
+numba is an extra (`sottovoce[fast]`). It takes a fraction of a second to load, so it is loaded only once there has been
+enough work to repay that. Without it everything works the same, slower.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import sys
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from sottovoce.lazy import numpy as np
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+STEP = 6
+HEAD = 6
+"""Bits of every coin that are drawn for all of them at once; after that, most words are decided."""
+ROWS = 2**14
+"""Rows of bits added up at a time, so that the work stays in the processor's cache."""
+PART = 2**18
+"""Rows that one thread works on. What comes out does not depend on the number of threads."""
+WORTH = 2**25
+"""Bytes to go through before numba is worth its loading."""
+
+
+class Loops:
+    """The compiled loops, or None while NumPy will do. `SOTTO_COMPILED` = 0 or 1 in the environment decides at once."""
+
+    def __init__(self) -> None:
+        self.done = 0
+        self.found: Any = {"0": None}.get(os.environ.get("SOTTO_COMPILED", ""), ...)
+        self.worth = 0 if os.environ.get("SOTTO_COMPILED") == "1" else WORTH
+
+    def __call__(self, amount: int) -> Any:
+        """What to use for so many more bytes."""
+        self.done += amount
+        if self.found is ... and self.done > self.worth:
+            try:
+                from sottovoce.kernels import compiled
+
+                self.found = compiled
+            except ImportError:
+                self.found = None
+        return None if self.found is ... else self.found
+
+
+loops = Loops()
+
+
+T = TypeVar("T")
+
+
+def side_by_side(task: Callable[..., T], *columns: Sequence[Any]) -> list[T]:
+    """The results of a task for each part of the work, in order; on as many threads as there are cores.
+
+    NumPy, the cipher and the compiled loops let go of the interpreter's lock for most of the time.
+    """
+    threads = min(len(columns[0]), cores())
+    if threads < 2:
+        return list(map(task, *columns))
+    from concurrent.futures import ThreadPoolExecutor  # Not for a device, which has one answer.
+
+    with ThreadPoolExecutor(threads) as pool:
+        return list(pool.map(task, *columns))
+
+
+def cores() -> int:
+    """How many this process may use; the environment's `SOTTO_THREADS` can make it fewer."""
+    if (given := os.environ.get("SOTTO_THREADS", "")).isdecimal():
+        return max(1, int(given))
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def below(draw: Any, bound: int, coins: NDArray[np.uint64]) -> None:
+    """Fill in words of 64 coins: each bit says whether a number of 53 bits is below `bound`. `draw` gives random words.
+
+    The numbers are compared with the bound one bit at a time from the top, 64 at once. A lane is open while its number
+    agrees with the bound so far. At a 1 of the bound, a lane that draws 0 is below it for good; at a 0, a lane that
+    draws 1 is above it. Half the open lanes close at each step, so that about eight bits are drawn instead of 53; words
+    with no open lane are left out once they are the majority.
+    """
+    needed = 53 - ((bound & -bound).bit_length() - 1)  # Beyond the last 1 of the bound, an open lane cannot fall below.
+    steps, count = min(HEAD, needed), coins.size
+    compiled = loops(8 * steps * count) or sys.modules[__name__]
+    under, still = np.empty(count, dtype=np.uint64), np.empty(count, dtype=np.uint64)
+    left = compiled.head(draw(steps * count), bound >> (53 - steps), steps, under, still)
+    where = np.arange(count)
+    for step in range(steps, needed):
+        if not left:
+            break
+        if 2 * left < where.size:
+            left = compiled.settle(where, under, still, coins)
+            where, under, still = where[:left], under[:left], still[:left]
+        left = compiled.narrow(draw(where.size), bool(bound >> (52 - step) & 1), under, still)
+    compiled.settle(where, under, still, coins)
+
+
+def head(
+    words: NDArray[np.uint64], bound: int, steps: int, under: NDArray[np.uint64], still: NDArray[np.uint64]
+) -> int:
+    """The first bits of every coin: which are below the bound, and which are still open, in how many words."""
+    under[:], still[:] = 0, ~np.uint64(0)
+    return [
+        narrow(drawn, bool(bound >> (steps - 1 - step) & 1), under, still)
+        for step, drawn in enumerate(words.reshape(steps, -1))
+    ][-1]
+
+
+def narrow(words: NDArray[np.uint64], bit: bool, under: NDArray[np.uint64], still: NDArray[np.uint64]) -> int:
+    """One bit more of every coin, compared with one of the bound; how many words are open after it."""
+    ones = still & words
+    if bit:
+        under |= still ^ ones
+        still[:] = ones
+    else:
+        still ^= ones
+    return int(np.count_nonzero(still))
+
+
+def settle(
+    where: NDArray[np.int64], under: NDArray[np.uint64], still: NDArray[np.uint64], coins: NDArray[np.uint64]
+) -> int:
+    """Write the coins down, and move the words that are still open to the front; how many they are."""
+    coins[where] = under
+    open_ = np.flatnonzero(still)
+    for column in (where, under, still):
+        column[: open_.size] = column[open_]
+    return int(open_.size)
+
+
+def column_sums(rows: NDArray[np.uint8]) -> NDArray[np.int64]:
+    """How many rows have each bit set, the lowest bit of a byte first.
+
+    >>> column_sums(np.array([[5], [4]], dtype=np.uint8)).tolist()
+    [1, 0, 2, 0, 0, 0, 0, 0]
+    """
+    if (compiled := loops(rows.nbytes)) is not None:
+        return _compiled_sums(compiled, rows)
+    total = np.zeros(8 * rows.shape[1], dtype=np.int64)
+    for at in range(0, len(rows), ROWS):
+        total += _added(rows[at : at + ROWS])
+    return total
+
+
+def _compiled_sums(compiled: Any, rows: NDArray[np.uint8]) -> NDArray[np.int64]:
+    """The rows are read as words of 64 bits: as many together as fill whole words."""
+    width = rows.shape[1]
+    together = 8 // math.gcd(width, 8)
+    full = len(rows) - len(rows) % together
+    words = np.ascontiguousarray(rows[:full]).reshape(-1).view("<u8").reshape(-1, together * width // 8)
+    total = np.zeros(64 * words.shape[1], dtype=np.int64)
+    compiled.column_sums(words, total)
+    folded: NDArray[np.int64] = total.reshape(together, 8 * width).sum(axis=0)
+    return folded + _added(rows[full:])
+
+
+def _added(rows: NDArray[np.uint8]) -> NDArray[np.int64]:
+    """A full adder turns three rows into two, for all bits at once: one of sums, one of carries that count double."""
+    third = len(rows) // 3
+    if third < 64:
+        sums: NDArray[np.int64] = np.unpackbits(rows, axis=1, bitorder="little").sum(axis=0, dtype=np.int64)
+        return sums
+    a, b, c, rest = rows[:third], rows[third : 2 * third], rows[2 * third : 3 * third], rows[3 * third :]
+    either = a ^ b
+    ones, twos = np.concatenate([either ^ c, rest]), a & b | c & either
+    return _added(ones) + 2 * _added(twos)
+
+
+def walsh_hadamard(column: NDArray[np.int64]) -> NDArray[np.int64]:
+    """For every x, the sum of the entries that share an even number of bits with x, less the sum of the others.
+
+    Of a table, each row is transformed. Six bits are handled at a time, by a product with a 64 x 64 matrix of signs.
+    The floats hold whole numbers below 2^53 all along, so that nothing is rounded.
+
+    >>> walsh_hadamard(np.array([5, 3, 2, 1])).tolist()
+    [11, 3, 5, 1]
+    """
+    values, bits = column.astype(np.float64), column.shape[-1].bit_length() - 1
+    for done in range(0, bits, STEP):
+        width = 2 ** min(STEP, bits - done)
+        index = np.arange(width)
+        signs = 1.0 - 2.0 * (np.bitwise_count(index[:, None] & index) & 1)
+        values = np.matmul(signs, values.reshape(-1, width, 2**done))
+    return values.reshape(column.shape).astype(np.int64)

@@ -1,0 +1,116 @@
+"""The hottest loops for numba: compiled once, kept beside this file, and free of the interpreter's lock."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numba
+import numpy as np
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+ROWS = 16
+"""Rows that one round of full adders takes in."""
+READ_ONLY = numba.types.Array(numba.uint64, 2, "C", readonly=True)
+"""Reports are not to be changed; numba takes an array that could be for one that will not."""
+
+
+@numba.njit("int64(uint64[::1], uint64, int64, uint64[::1], uint64[::1])", cache=True, nogil=True)
+def head(
+    words: NDArray[np.uint64], bound: int, steps: int, under: NDArray[np.uint64], still: NDArray[np.uint64]
+) -> int:
+    """The first `steps` bits of 64 coins a word, compared with those of the bound. A word stays in registers."""
+    count, left = under.size, 0
+    for i in range(count):
+        below, open_ = np.uint64(0), ~np.uint64(0)
+        for step in range(steps):
+            ones = open_ & words[step * count + i]
+            if bound >> np.uint64(steps - 1 - step) & np.uint64(1):
+                below |= open_ ^ ones
+                open_ = ones
+            else:
+                open_ ^= ones
+        under[i], still[i] = below, open_
+        left += open_ != np.uint64(0)
+    return left
+
+
+@numba.njit("int64(uint64[::1], boolean, uint64[::1], uint64[::1])", cache=True, nogil=True)
+def narrow(words: NDArray[np.uint64], bit: bool, under: NDArray[np.uint64], still: NDArray[np.uint64]) -> int:
+    """One bit more of every coin, compared with one of the bound; how many words are open after it."""
+    left = 0
+    for i in range(still.size):
+        ones = still[i] & words[i]
+        zeros = still[i] ^ ones
+        if bit:
+            under[i] |= zeros
+            still[i] = ones
+        else:
+            still[i] = zeros
+        left += still[i] != np.uint64(0)
+    return left
+
+
+@numba.njit("int64(int64[::1], uint64[::1], uint64[::1], uint64[::1])", cache=True, nogil=True)
+def settle(
+    where: NDArray[np.int64], under: NDArray[np.uint64], still: NDArray[np.uint64], coins: NDArray[np.uint64]
+) -> int:
+    """Write the coins down, and move the words that are still open to the front; how many they are."""
+    left = 0
+    for i in range(where.size):
+        coins[where[i]] = under[i]
+        where[left], under[left], still[left] = where[i], under[i], still[i]  # Overwritten unless it is open.
+        left += still[i] != np.uint64(0)
+    return left
+
+
+@numba.njit(inline="always")
+def _add(a: int, b: int, c: int) -> tuple[int, int]:
+    """Three bits added, 64 times at once: the sums, and the carries."""
+    either = a ^ b
+    return either ^ c, a & b | either & c
+
+
+@numba.njit(inline="always")
+def _count(words: NDArray[np.uint64], worth: int, total: NDArray[np.int64]) -> None:
+    for j in range(words.size):
+        for bit in range(64):
+            total[64 * j + bit] += worth * np.int64(words[j] >> np.uint64(bit) & np.uint64(1))
+
+
+@numba.njit([numba.void(READ_ONLY, numba.int64[::1])], cache=True, nogil=True)
+def column_sums(rows: NDArray[np.uint64], total: NDArray[np.int64]) -> None:
+    """Add to `total` how many rows have each bit set.
+
+    Sixteen rows at a time go through fifteen full adders, which keep what is left of ones, twos, fours and eights for
+    the next sixteen; only the sixteens that come out are counted bit by bit.
+    """
+    count, width = rows.shape
+    full = count - count % ROWS
+    left = np.zeros((4, width), dtype=np.uint64)
+    sixteens = np.zeros(width, dtype=np.uint64)
+    for at in range(0, full, ROWS):
+        for j in range(width):
+            ones, twos, fours, eights = left[0, j], left[1, j], left[2, j], left[3, j]
+            ones, a = _add(ones, rows[at, j], rows[at + 1, j])
+            ones, b = _add(ones, rows[at + 2, j], rows[at + 3, j])
+            twos, c = _add(twos, a, b)
+            ones, a = _add(ones, rows[at + 4, j], rows[at + 5, j])
+            ones, b = _add(ones, rows[at + 6, j], rows[at + 7, j])
+            twos, d = _add(twos, a, b)
+            fours, e = _add(fours, c, d)
+            ones, a = _add(ones, rows[at + 8, j], rows[at + 9, j])
+            ones, b = _add(ones, rows[at + 10, j], rows[at + 11, j])
+            twos, c = _add(twos, a, b)
+            ones, a = _add(ones, rows[at + 12, j], rows[at + 13, j])
+            ones, b = _add(ones, rows[at + 14, j], rows[at + 15, j])
+            twos, d = _add(twos, a, b)
+            fours, f = _add(fours, c, d)
+            left[3, j], sixteens[j] = _add(eights, e, f)
+            left[0, j], left[1, j], left[2, j] = ones, twos, fours
+        _count(sixteens, 16, total)
+    for level in range(4):
+        _count(left[level], 1 << level, total)
+    for at in range(full, count):
+        _count(rows[at], 1, total)
