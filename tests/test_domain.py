@@ -3,6 +3,7 @@ from __future__ import annotations
 from decimal import Decimal
 from typing import Any
 
+import duckdb
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -54,6 +55,10 @@ COLUMNS = [
     pl.Series(["b", "a", None]),
     pa.array(["b", "a", None]),
     pa.chunked_array([["b"], ["a", None]]),
+    pa.array(["b", "a", None]).dictionary_encode(),
+    pl.Series(["b", "a", None], dtype=pl.Categorical),
+    pl.DataFrame({"x": ["b", "a", None]}),
+    pa.table({"x": ["b", "a", None]}),
 ]
 
 
@@ -65,7 +70,15 @@ def test_columns_of_every_kind(column: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    "column", [[3, 0, 4], np.array([3, 0, 4], dtype=np.uint8), pd.Series([3, 0, 4]), pl.Series([3, 0, 4]), [3.0, 0, 4]]
+    "column",
+    [
+        [3, 0, 4],
+        np.array([3, 0, 4], dtype=np.uint8),
+        pd.Series([3, 0, 4]),
+        pl.Series([3, 0, 4]),
+        [3.0, 0, 4],
+        pa.chunked_array([[3], [0, 4]]),
+    ],
 )
 def test_columns_of_integers(column: Any) -> None:
     assert Domain(5).encode_many(column).tolist() == [3, 0, 4]
@@ -144,3 +157,23 @@ def test_arrays_make_domains() -> None:
     assert Domain(np.array(["x", "y"])).values == ("x", "y")
     assert Domain(pd.Series([3, 1])).values == (3, 1)
     assert Domain(iter(np.array([3, "x"], dtype=object))).to_dict() == {"values": [3, "x"], "missing": "refuse"}
+
+
+def test_a_query_of_duckdb_is_a_column() -> None:
+    assert Domain(5).encode_many(duckdb.sql("select unnest([3, 0, 4])")).tolist() == [3, 0, 4]
+    assert Domain(["a", "b"]).encode_many(duckdb.sql("select unnest(['b', 'a']) as x")).tolist() == [1, 0]
+
+
+def test_a_table_is_a_column_only_if_it_has_one() -> None:
+    with pytest.raises(DomainError, match="must have one column, got 2"):
+        Domain(["a", "b"]).encode_many(pa.table({"x": ["a"], "y": ["b"]}))
+    with pytest.raises(DomainError, match="text, a number or a truth value"):
+        Domain(["a", "b"]).encode_many(pa.array([["a"]]))
+
+
+def test_an_empty_column_has_no_codes() -> None:
+    empty: Any
+    for empty in ([], pa.array([], pa.string()), pa.chunked_array([], pa.string()), pl.Series([], dtype=pl.String)):
+        assert Domain(["a", "b"]).encode_many(empty).tolist() == []
+    for empty in ([], pa.array([], pa.int8()), pa.chunked_array([], pa.int64())):
+        assert Domain(3).encode_many(empty).tolist() == []

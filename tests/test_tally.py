@@ -3,12 +3,16 @@ from __future__ import annotations
 import json
 from typing import Any
 
+import duckdb
 import numpy as np
+import polars as pl
+import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 import sottovoce as sv
+from sottovoce.errors import ReportError
 
 M = sv.KRR(["a", "b", "c"], epsilon=1.0)
 report_lists = st.lists(st.integers(0, 2), max_size=30)
@@ -108,3 +112,23 @@ def test_reports_are_a_column() -> None:
     assert len(reports) == 5 and np.asarray(reports).shape == (5, 2)
     assert reports[0] == next(iter(reports)) == reports.data[0].tobytes()
     assert len(reports[1:]) == 4
+
+
+def test_reports_may_come_as_columns_of_arrow_polars_or_duckdb() -> None:
+    bits, index = sv.Unary(12, epsilon=1.0), sv.KRR(5, 1.0)
+    rows, numbers = bits.randomize_many([3] * 50, seed=1), index.randomize_many([3] * 50, seed=1)
+    packed = pa.array([bytes(row) for row in rows.data], pa.binary(2))
+    expected = bits.tally().add_many(rows.data)
+    for column in (packed, packed[:20], packed.cast(pa.binary()), pa.chunked_array([packed[:7], packed[7:]])):
+        part = bits.tally().add_many(rows.data[: len(column)])
+        assert bits.tally().add_many(column) == part
+    assert bits.tally().add_many(pl.Series(packed.cast(pa.binary()))) == expected
+    assert index.tally().add_many(pl.Series(numbers.data)) == index.tally().add_many(numbers.data)
+    query: Any = duckdb.from_arrow(pa.table({"x": pa.array(numbers.data)}))
+    assert index.tally().add_many(query) == index.tally().add_many(numbers.data)
+    for bad in (pa.array([b"abc"]), pa.array([None], pa.binary(2)), pa.array([1])):
+        with pytest.raises(ReportError):
+            bits.tally().add_many(bad)
+    for bad in (pa.array([5]), pa.array(["a"]), pa.array([1, None])):
+        with pytest.raises(ReportError):
+            index.tally().add_many(bad)

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sottovoce.domain import Domain, Options, Scale, Text
-from sottovoce.errors import DomainError, FileError, ParameterError
+from sottovoce.errors import DomainError, FileError, ParameterError, ReportError
 from sottovoce.lazy import load
 from sottovoce.lazy import numpy as np
 from sottovoce.lazy import pyarrow as pa
@@ -158,15 +158,17 @@ def _text(array: Any) -> Any:
     return compute.if_else(gaps, pa.scalar(None, pa.string()), text)
 
 
-def answers(array: Any, domain: Domain | Scale | Options | Text, csv: bool = False) -> list[Any]:
+def answers(array: Any, domain: Domain | Scale | Options | Text, csv: bool = False) -> Any:
     """An Arrow array as answers that a domain understands: text, numbers, or sets of labels."""
     if isinstance(domain, Options):
         return _sets(array, csv)
     if isinstance(domain, Text) or (isinstance(domain, Domain) and not isinstance(domain.values, range)):
-        return list(_text(array).to_pylist())
+        return _text(array)
     kind = pa.float64() if isinstance(domain, Scale) else pa.int64()
+    if array.type == kind and not array.null_count:
+        return array
     try:
-        return list(_text(array).cast(kind).to_pylist())
+        return _text(array).cast(kind)
     except pa.ArrowInvalid as error:
         reason = str(error).splitlines()[0]
         raise DomainError(f"an answer must be a {'' if kind == pa.float64() else 'whole '}number: {reason}") from None
@@ -259,19 +261,11 @@ class ReportFile:
 
     def __iter__(self) -> Iterator[dict[str, Reports]]:
         for batch in self.table.batches():
-            yield {
-                name: Reports(m, self._data(batch.column(name), m), self.simulated)
-                for name, m in self.mechanisms.items()
-            }
-
-    def _data(self, array: Any, m: Mechanism) -> NDArray[Any]:
-        if array.null_count:
-            raise FileError(f"{self.path}: a report must not be null")
-        if not isinstance(m.shape, Bits):
-            return np.asarray(array)
-        width = m.shape.width
-        buffer = np.frombuffer(array.buffers()[1], dtype=np.uint8)
-        return buffer[array.offset * width : (array.offset + len(array)) * width].reshape(-1, width)
+            try:
+                columns = {name: m.shape.from_arrow(batch.column(name)) for name, m in self.mechanisms.items()}
+            except ReportError as error:
+                raise FileError(f"{self.path}: {error}") from None
+            yield {name: Reports(self.mechanisms[name], data, self.simulated) for name, data in columns.items()}
 
 
 def _note(path: Path) -> tuple[dict[str, Any], Any]:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Protocol, overload
 from sottovoce.errors import ReportError
 from sottovoce.kernels import column_sums
 from sottovoce.lazy import numpy as np
+from sottovoce.lazy import pyarrow as pa
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -30,6 +31,8 @@ class Shape(Protocol):
     def check(self, report: object) -> Report: ...
 
     def check_many(self, data: Any) -> NDArray[Any]: ...
+
+    def from_arrow(self, array: Any) -> NDArray[Any]: ...
 
     def empty(self, count: int) -> NDArray[Any]: ...
 
@@ -74,6 +77,10 @@ class Index:
             self.check(low)
             self.check(high)
         return column.astype(self.dtype, copy=False)
+
+    def from_arrow(self, array: Any) -> NDArray[Any]:
+        """A column of Arrow as NumPy sees it, unchecked. Nothing is copied."""
+        return np.asarray(_without_gaps(array))
 
     def empty(self, count: int) -> NDArray[Any]:
         return np.empty(count, dtype=self.dtype)
@@ -130,6 +137,16 @@ class Bits:
         if self.spare and (rows[:, -1] & np.uint8(self.spare)).any():
             raise ReportError(f"reports must be zero beyond their {self.length} bits")
         return rows
+
+    def from_arrow(self, array: Any) -> NDArray[Any]:
+        """A column of Arrow as rows of bytes, unchecked; copied only if they could be of any length."""
+        fixed = pa.binary(self.width)
+        try:
+            whole = _without_gaps(array).cast(fixed)
+        except pa.ArrowException:
+            raise ReportError(f"reports must be rows of {self.width} bytes, got a column of {array.type}") from None
+        rows = np.frombuffer(whole.buffers()[1] or b"", dtype=np.uint8)
+        return rows[whole.offset * self.width : (whole.offset + len(whole)) * self.width].reshape(-1, self.width)
 
     def empty(self, count: int) -> NDArray[Any]:
         return np.empty((count, self.width), dtype=np.uint8)
@@ -191,6 +208,12 @@ class CohortBits(Bits):
         own = rows[:, : self.own.width].copy()
         own[:, -1] &= np.uint8(0xFF ^ self.own.spare)
         return cohorts, own
+
+
+def _without_gaps(array: Any) -> Any:
+    if array.null_count:
+        raise ReportError("a report must not be null")
+    return array
 
 
 def _describe(array: NDArray[Any]) -> str:

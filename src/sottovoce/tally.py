@@ -10,6 +10,7 @@ import inspect
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
+from sottovoce.domain.columns import as_arrow
 from sottovoce.errors import ParameterError, ReportError
 from sottovoce.kernels import PART, cores, side_by_side
 from sottovoce.lazy import numpy as np
@@ -73,6 +74,9 @@ class Tally(Generic[R]):
             if reports.mechanism != self.mechanism:
                 raise ReportError(f"reports of {reports.mechanism!r} cannot be counted for {self.mechanism!r}")
             data, simulated = reports.data, reports.simulated
+        elif (arrow := as_arrow(reports)) is not None:
+            parts = [self.mechanism.shape.from_arrow(part) for part in arrow.chunks]
+            data = np.concatenate(parts) if len(parts) > 1 else parts[0] if parts else []
         elif not hasattr(reports, "__array__"):
             if not isinstance(reports, Iterable):
                 raise ReportError(f"reports must be a column, got {reports!r:.40}")

@@ -6,7 +6,8 @@ from collections.abc import Hashable, Mapping, Set
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from sottovoce.domain.values import is_missing, to_list
+from sottovoce.domain.columns import to_list
+from sottovoce.domain.values import is_missing
 from sottovoce.errors import DomainError, ParameterError
 from sottovoce.inference.answers import numbers
 from sottovoce.lazy import numpy as np

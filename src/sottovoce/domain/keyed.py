@@ -9,8 +9,9 @@ from functools import cached_property
 from numbers import Rational, Real
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from sottovoce.domain.columns import to_list
 from sottovoce.domain.options import as_table, check_listable, check_listed, encode_rows
-from sottovoce.domain.values import Domain, Label, is_missing, to_list
+from sottovoce.domain.values import Domain, Label, is_missing
 from sottovoce.errors import DomainError, ParameterError
 from sottovoce.lazy import numpy as np
 from sottovoce.privacy import to_float

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from sottovoce.domain.values import Domain, Label, is_missing, to_list
+from sottovoce.domain.columns import to_list
+from sottovoce.domain.values import Domain, Label, is_missing
 from sottovoce.errors import DomainError, ParameterError
 from sottovoce.lazy import numpy as np
 

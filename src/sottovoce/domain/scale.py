@@ -16,7 +16,8 @@ from functools import cached_property
 from numbers import Rational, Real
 from typing import TYPE_CHECKING, Any
 
-from sottovoce.domain.values import is_missing, to_list
+from sottovoce.domain.columns import as_arrow, floats, to_list
+from sottovoce.domain.values import is_missing
 from sottovoce.errors import DomainError, ParameterError
 from sottovoce.lazy import numpy as np
 from sottovoce.privacy import GRID, Probability
@@ -126,6 +127,8 @@ class Scale:
 
     def _floats(self, values: Any, first_row: int) -> NDArray[np.float64]:
         """A column of floats without gaps, or an error that names the first row that is no number."""
+        if (arrow := as_arrow(values)) is not None:
+            values = floats(arrow, first_row)
         dtype = getattr(values, "dtype", None)
         if isinstance(dtype, np.dtype) and dtype.kind in "iuf" and values.ndim == 1:
             column = np.asarray(values, dtype=np.float64)

@@ -8,7 +8,8 @@ from dataclasses import asdict, dataclass, fields
 from functools import cached_property
 from typing import Any
 
-from sottovoce.domain.values import POLICIES, is_missing, to_list
+from sottovoce.domain.columns import to_list
+from sottovoce.domain.values import POLICIES, is_missing
 from sottovoce.errors import DomainError, ParameterError
 
 MAX_BYTES = 2**12

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from sottovoce.domain.columns import as_arrow, each_once, to_list, whole_numbers
 from sottovoce.errors import DomainError, ParameterError
 from sottovoce.lazy import numpy as np
 
@@ -100,13 +101,13 @@ class Domain:
         return whole if 0 <= whole < len(self.values) else None
 
     def encode_many(self, values: Any, first_row: int = 1) -> NDArray[np.int64]:
-        """The codes of a column: a list, a NumPy array, a pandas or Polars series, an Arrow array."""
-        dtype = getattr(values, "dtype", None)
-        if isinstance(self.values, range) and isinstance(dtype, np.dtype) and dtype.kind in "iu" and values.ndim == 1:
-            column = np.asarray(values)
-            outside = np.flatnonzero((column < 0) | (column >= len(self.values)))
-            if not outside.size:
-                return column.astype(np.int64)
+        """The codes of a column: a list, NumPy, pandas, Polars, a DuckDB query, Arrow."""
+        arrow = as_arrow(values)
+        column = whole_numbers(values, arrow) if isinstance(self.values, range) else None
+        if column is not None and not ((column < 0) | (column >= len(self.values))).any():
+            return column.astype(np.int64)
+        if arrow is not None:
+            return each_once(arrow, self.encode, first_row)
         rows = to_list(values)
         try:
             distinct = dict.fromkeys(rows)
@@ -137,16 +138,6 @@ class Domain:
 
     def __len__(self) -> int:
         return self.size
-
-
-def to_list(values: Any) -> list[Any]:
-    """A column of answers as a list, whichever library it comes from."""
-    if isinstance(values, str | bytes) or not isinstance(values, Iterable) or getattr(values, "ndim", 1) != 1:
-        raise DomainError(f"a column of answers must be a list or an array with one dimension, got {values!r:.40}")
-    for method in ("to_pylist", "to_list", "tolist"):  # Arrow, pandas and Polars, NumPy
-        if hasattr(values, method):
-            return list(getattr(values, method)())
-    return list(values)
 
 
 def _check_values(values: int | Iterable[Label]) -> tuple[Label, ...] | range:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from numbers import Real
 from typing import TYPE_CHECKING, Any
 
-from sottovoce.domain.values import to_list
+from sottovoce.domain.columns import to_list
 from sottovoce.errors import ParameterError, SottovoceError
 from sottovoce.estimate.frequencies import quantile
 from sottovoce.inference.checks import check_level

@@ -22,7 +22,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from sottovoce.domain.values import to_list
+from sottovoce.domain.columns import to_list
 from sottovoce.errors import ParameterError
 from sottovoce.estimate.mean import Ends
 from sottovoce.estimate.result import Labelled

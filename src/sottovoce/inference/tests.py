@@ -13,7 +13,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from sottovoce.domain.values import is_missing, to_list
+from sottovoce.domain.columns import to_list
+from sottovoce.domain.values import is_missing
 from sottovoce.errors import ParameterError
 from sottovoce.inference.checks import check_distribution
 from sottovoce.inference.covariance import covariance, precision

@@ -8,7 +8,8 @@ from numbers import Real
 from typing import TYPE_CHECKING, Any
 
 from sottovoce.domain import Domain
-from sottovoce.domain.values import is_missing, to_list
+from sottovoce.domain.columns import to_list
+from sottovoce.domain.values import is_missing
 from sottovoce.errors import DomainError, ParameterError
 from sottovoce.lazy import numpy as np
 from sottovoce.privacy import GRID, to_float
