@@ -87,16 +87,16 @@ def tear_down(namespace: dict[str, Any]) -> None:
     namespace.pop(CLEANUP).close()
 
 
-class Pages(LoadScopeScheduling):
-    """Tests run side by side, but the examples of one page share its names and its directory."""
+class Together(LoadScopeScheduling):
+    """Tests run side by side, but the examples of a page share its names and directory, and some share a cluster."""
 
     def _split_scope(self, nodeid: str) -> str:
-        page, _, _ = nodeid.partition("::")
-        return page if page.endswith(".md") else nodeid
+        file, _, _ = nodeid.partition("::")
+        return file if file.endswith((".md", "test_spark.py")) else nodeid
 
 
-def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Pages:
-    return Pages(config, log)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Together:
+    return Together(config, log)
 
 
 pytest_collect_file = Sybil(

@@ -19,6 +19,7 @@ EXTRAS = {
     "opendp": "central",
     "dp_accounting": "accounting",
     "numba": "fast",
+    "pyspark": "spark",
     "uvicorn": "collector",
     "psycopg": "postgres",
 }
@@ -37,6 +38,9 @@ def load(name: str) -> Any:
 class _Lazy:
     def __init__(self, name: str) -> None:
         self._name = name
+
+    def __reduce__(self) -> tuple[type[_Lazy], tuple[str]]:
+        return _Lazy, (self._name,)  # A function that travels to another process takes the name along, no more.
 
     def __getattr__(self, attribute: str) -> Any:
         value = getattr(load(self._name), attribute)

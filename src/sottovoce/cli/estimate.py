@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from sottovoce.cli.counting import counted, expanded
 from sottovoce.cli.options import FILE, json_option
-from sottovoce.cli.show import print_json, print_result, progress, write_figure
-from sottovoce.errors import FileError, ParameterError, SottovoceError
+from sottovoce.cli.show import print_json, print_result, write_figure
+from sottovoce.errors import ParameterError
 from sottovoce.estimate import Estimate, HashedEstimate
 from sottovoce.postprocess import STEPS
 from sottovoce.render import label_text
@@ -17,7 +18,6 @@ from sottovoce.render import label_text
 if TYPE_CHECKING:
     from sottovoce.domain import Domain, Label
     from sottovoce.estimate import Result
-    from sottovoce.files import ReportFile
     from sottovoce.tally import Tally
 
 
@@ -43,6 +43,9 @@ if TYPE_CHECKING:
 @click.option("--values", type=FILE, help="Of text: a file with the values to estimate, one on each line.")
 @click.option("--method", type=click.Choice(["mean", "regression"]),
               help="Of text: each value by itself (the default), or all of them together.")  # fmt: skip
+@click.option("--engine", type=click.Choice(["here", "spark"]), default="here", show_default=True,
+              help="Where to count: in this process, or on Spark.")  # fmt: skip
+@click.option("--master", metavar="URL", help="Of Spark: its cluster; all cores of this machine unless given.")
 @click.option("--output", "-o", type=FILE, help="Write the estimates: .csv, .parquet, .arrow or .json.")
 @click.option("--plot", type=FILE, help="Draw them: .svg, .png or .pdf.")
 @json_option
@@ -58,18 +61,19 @@ def estimate(
     ranges: tuple[str, ...],
     values: Path | None,
     method: str | None,
+    engine: str,
+    master: str | None,
     output: Path | None,
     plot: Path | None,
     as_json: bool,
 ) -> None:
-    """Estimate what lies behind one or more files of REPORTS.
+    """Estimate what lies behind one or more files of REPORTS; a pattern such as 'reports/*.parquet' names many.
 
     The mechanisms travel in the files. Estimates are unbiased, so that one of a rare value may be negative.
     """
-    from sottovoce import files
-
+    reports = expanded(reports)
     _check_paths(reports, output, plot)
-    tallies = _tallies([files.ReportFile(path) for path in reports])
+    tallies = counted(reports, engine, master)
     results = _estimated(tallies, values, method)
     kinds = Estimate if steps else Estimate | HashedEstimate
     if (steps or sort or top) and not any(isinstance(result, kinds) for result in results.values()):
@@ -182,21 +186,6 @@ def _print_asked(asked: dict[str, Any], level: float) -> None:
 
 def _rounded(value: Any) -> Any:
     return f"{value:.6g}" if isinstance(value, float) else value
-
-
-def _tallies(sources: list[ReportFile]) -> dict[str, Tally[Any]]:
-    totals = {name: m.tally() for name, m in sources[0].mechanisms.items()}
-    for source in sources:
-        if source.mechanisms != sources[0].mechanisms:
-            raise FileError(f"{source.path}: its reports are of {source.mechanisms}, another mechanism "
-                            f"than those of {sources[0].path}, {sources[0].mechanisms}")  # fmt: skip
-        for part in progress(source, source.table.progress, "counting"):
-            try:
-                for name, column in part.items():
-                    totals[name].add_many(column)
-            except SottovoceError as error:
-                raise FileError(f"{source.path}: {error}") from None
-    return totals
 
 
 def _write_estimates(path: Path, results: dict[str, Result], errors: dict[str, Any], record: dict[str, Any]) -> None:

@@ -1,0 +1,221 @@
+"""Spark, on several processes of its own: the same integers as on one machine, also when a worker dies."""
+
+from __future__ import annotations
+
+import doctest
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import sottovoce as sv
+from sottovoce import files
+from sottovoce.errors import FileError, ParameterError
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.filterwarnings("ignore::FutureWarning", "ignore::DeprecationWarning", "ignore::ResourceWarning"),
+]
+PAGE = Path(__file__).parent.parent / "docs" / "spark.md"
+KRR, UNARY = sv.KRR(["a", "b", "c"], epsilon=1.0), sv.Unary(13, epsilon=2.0)
+
+
+@pytest.fixture(scope="module")
+def spark() -> Iterator[Any]:
+    if not shutil.which("java"):
+        if os.environ.get("SOTTO_REQUIRE_ALL"):
+            pytest.fail("Java is needed here")
+        pytest.skip("no Java on the path")
+    pytest.importorskip("pyspark")
+    from sottovoce import spark as engine
+
+    session = engine.session("local-cluster[2,1,1024]", **{"spark.task.maxFailures": "8"})
+    yield session
+    session.stop()
+
+
+@pytest.fixture(scope="module")
+def reports(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
+    folder = tmp_path_factory.mktemp("reports")
+    paths = []
+    for part in range(3):
+        path = folder / f"part-{part}.parquet"
+        rows = 2000 + part
+        columns = {
+            "answer": KRR.randomize_many(["a", "b"] * (rows // 2) + ["c"] * (rows % 2), seed=part),
+            "page": UNARY.randomize_many(np.arange(rows) % 13, seed=part),
+        }
+        files.write_reports(path, {"answer": KRR, "page": UNARY}, [columns])
+        paths.append(path)
+    return paths
+
+
+def locally(paths: list[Path]) -> dict[str, Any]:
+    totals = {"answer": KRR.tally(), "page": UNARY.tally()}
+    for path in paths:
+        for part in files.ReportFile(path):
+            for name, column in part.items():
+                totals[name].add_many(column)
+    return totals
+
+
+def test_several_questions_in_one_pass_give_the_same_integers(spark: Any, reports: list[Path]) -> None:
+    from sottovoce import spark as engine
+
+    frame, mechanisms, simulated = engine.read(spark, reports)
+    assert simulated and mechanisms == {"answer": KRR, "page": UNARY}
+    found = engine.tallies(frame.repartition(7), mechanisms)[()]
+    expected = locally(reports)
+    for name, total in found.items():
+        assert (total.n, total.cells.tolist()) == (expected[name].n, expected[name].cells.tolist())
+
+
+def test_groups(spark: Any) -> None:
+    from sottovoce import spark as engine
+
+    codes = KRR.randomize_many(["a"] * 600, seed=1).data.tolist()
+    rows = [(code, ["x", "y", None][at % 3], at % 2 == 0) for at, code in enumerate(codes)]
+    frame = spark.createDataFrame(rows, "answer long, site string, new boolean").repartition(5)
+    found = engine.tally(frame, "answer", KRR, by=["site", "new"])
+    assert len(found) == 6
+    for (site, new), total in found.items():
+        own = [code for code, s, fresh in rows if (s, fresh) == (site, new)]
+        assert total.cells.tolist() == KRR.tally().add_many(own).cells.tolist()
+
+
+@pytest.mark.parametrize("mechanism", [KRR, sv.Unary(["a", "b", "c"], epsilon=2.0)], ids=["numbers", "bits"])
+def test_answers_are_randomized_on_the_workers(spark: Any, mechanism: Any) -> None:
+    """Shares are within 6 standard errors of the truth: false alarms about once in 10^8."""
+    from sottovoce import spark as engine
+
+    people = spark.createDataFrame([(at, "abbb"[at % 4]) for at in range(4000)], "id long, answer string")
+    frame = engine.randomize(people.repartition(4), "answer", mechanism)
+    assert frame.columns == ["id", "answer"]
+    estimate = engine.tally(frame, "answer", mechanism).estimate()
+    assert estimate.n == 4000
+    for found, error, truth in zip(estimate.frequency, estimate.stderr, (0.25, 0.75, 0.0), strict=True):
+        assert abs(found - truth) < 6 * error
+
+
+def executors(application: str) -> list[int]:
+    """The processes of this application's executors."""
+    found = []
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdecimal():
+            try:
+                words = (entry / "cmdline").read_bytes().split(b"\0")
+            except OSError:
+                continue
+            if any(b"CoarseGrainedExecutorBackend" in word for word in words) and application.encode() in words:
+                found.append(int(entry.name))
+    return found
+
+
+def test_an_executor_is_killed_and_nothing_is_lost_or_counted_twice(spark: Any, reports: list[Path]) -> None:
+    from sottovoce import spark as engine
+
+    def slowly(batches: Iterator[Any]) -> Iterator[Any]:
+        time.sleep(0.5)
+        yield from batches
+
+    frame, mechanisms, _ = engine.read(spark, reports)
+    slow = frame.repartition(16).mapInArrow(slowly, frame.schema)
+    outcome: list[Any] = []
+    work = threading.Thread(target=lambda: outcome.append(engine.tallies(slow, mechanisms)[()]))
+    work.start()
+    deadline, running = time.monotonic() + 60, executors(spark.sparkContext.applicationId)
+    while len(running) < 1 and time.monotonic() < deadline:
+        time.sleep(0.1)
+        running = executors(spark.sparkContext.applicationId)
+    time.sleep(1.5)
+    os.kill(running[0], signal.SIGKILL)
+    work.join(timeout=120)
+    assert not work.is_alive() and outcome
+    for name, total in locally(reports).items():
+        assert (outcome[0][name].n, outcome[0][name].cells.tolist()) == (total.n, total.cells.tolist())
+
+
+def test_a_stream_adds_every_batch_once(spark: Any, reports: list[Path], tmp_path: Path) -> None:
+    from sottovoce import spark as engine
+
+    source, questions = tmp_path / "in", {"answer": KRR, "page": UNARY}
+    source.mkdir()
+    frame, _, _ = engine.read(spark, reports)
+    running = engine.Running(tmp_path / "tally.json", questions)
+
+    def run() -> None:
+        stream = spark.readStream.schema(frame.schema).option("maxFilesPerTrigger", 1).parquet(str(source))
+        query = (
+            stream.writeStream.foreachBatch(running.add)
+            .option("checkpointLocation", str(tmp_path / "checkpoint"))
+            .trigger(availableNow=True)
+            .start()
+        )
+        assert query.awaitTermination(120)
+
+    for path in reports[:2]:
+        shutil.copy(path, source)
+    run()
+    shutil.copy(reports[2], source)
+    run()  # A second start goes on where the first left off.
+    expected = locally(reports)
+    before = {name: total.cells.tolist() for name, total in running.read().items()}
+    assert before == {name: total.cells.tolist() for name, total in expected.items()}
+    last = json.loads((tmp_path / "tally.json").read_text())["batch"]
+    running.add(frame, last)  # Spark repeats a batch when it cannot tell whether it was done.
+    assert {name: total.cells.tolist() for name, total in running.read().items()} == before
+    (tmp_path / "tally.json").write_text("{")
+    with pytest.raises(FileError, match="not a running tally"):
+        running.read()
+
+
+def test_bad_input(spark: Any, reports: list[Path], tmp_path: Path) -> None:
+    from sottovoce import spark as engine
+
+    frame, _, _ = engine.read(spark, reports)
+    with pytest.raises(ParameterError, match="no column 'nothing'"):
+        engine.tally(frame, "nothing", KRR)
+    with pytest.raises(ParameterError, match="at least one column"):
+        engine.tallies(frame, {})
+    with pytest.raises(FileError, match="no files"):
+        engine.read(spark, [])
+    other = tmp_path / "other.parquet"
+    files.write_reports(other, {"answer": KRR}, [{"answer": KRR.randomize_many(["a"], seed=1)}])
+    with pytest.raises(FileError, match="another mechanism"):
+        engine.read(spark, [*reports, other])
+
+
+def test_the_command_line_gives_the_same_with_either_engine(spark: Any, reports: list[Path]) -> None:
+    pattern = str(reports[0].parent / "part-*.parquet")
+    outputs = []
+    for engine in (["--engine", "spark", "--master", "local[2]"], []):
+        command = [str(Path(sys.executable).with_name("sotto")), "estimate", pattern, "--json", *engine]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=180, check=False)
+        assert done.returncode == 0, done.stderr
+        outputs.append(json.loads(done.stdout))
+    assert outputs[0] == outputs[1]
+
+
+def test_the_examples_of_the_page(spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """They are marked `py`, not `python`: they need Java, which not every machine that runs the other pages has."""
+    monkeypatch.chdir(tmp_path)
+    names: dict[str, Any] = {"session": spark}
+    blocks = re.findall(r"```py\n(.*?)```", PAGE.read_text(), re.S)
+    assert blocks
+    runner = doctest.DocTestRunner(optionflags=doctest.ELLIPSIS)
+    for block in blocks:
+        test = doctest.DocTestParser().get_doctest(block, names, str(PAGE), None, 0)
+        runner.run(test, clear_globs=False)
+        names |= test.globs
+    assert runner.failures == 0
