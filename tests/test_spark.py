@@ -207,9 +207,8 @@ def test_the_command_line_gives_the_same_with_either_engine(spark: Any, reports:
     assert outputs[0] == outputs[1]
 
 
-def test_the_examples_of_the_page(spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_examples_of_the_page(spark: Any) -> None:
     """They are marked `py`, not `python`: they need Java, which not every machine that runs the other pages has."""
-    monkeypatch.chdir(tmp_path)
     names: dict[str, Any] = {"session": spark}
     blocks = re.findall(r"```py\n(.*?)```", PAGE.read_text(), re.S)
     assert blocks

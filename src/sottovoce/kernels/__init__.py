@@ -44,7 +44,7 @@ class Loops:
                 from sottovoce.kernels import compiled
 
                 self.found = compiled
-            except ImportError:
+            except Exception:  # Missing, broken, or of a Python that it does not know: NumPy will do.
                 self.found = None
         return None if self.found is ... else self.found
 

@@ -1,6 +1,6 @@
 """How often the intervals for a proportion hold the truth, and how wide they are: exactly, and in seeded runs.
 
-    .venv/bin/python benchmarks/coverage.py [--runs R]
+    .venv/bin/python benchmarks/interval_coverage.py [--runs R]
 
 The answers of n respondents are binomial, so that the coverage of a method is a sum over the n + 1 numbers of yes: no
 simulation is needed. Tables are for Warner's design at several epsilons (infinite: everybody tells the truth) and for a
