@@ -9,8 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sottovoce.errors import ParameterError
+from sottovoce.kernels import below
 from sottovoce.privacy import GRID, Probability
-from sottovoce.randomness import SYSTEM, Keystream, Replay, _toss, threshold
+from sottovoce.randomness import SYSTEM, Keystream, Replay, threshold
 
 on_grid = st.integers(1, GRID - 1)
 
@@ -61,7 +62,7 @@ def test_bit_sliced_coins_are_comparisons(bound: int, seed: int, agreed: int) ->
         planes[depth] = planes[depth] & ~lanes | bits & lanes
     numbers = [sum((int(plane) >> lane & 1) << (52 - at) for at, plane in enumerate(planes)) for lane in range(64)]
     coin, shown = np.zeros(1, dtype=np.uint64), iter(planes)
-    _toss(coin, bound, lambda count: np.full(count, next(shown)))
+    below(lambda count: np.array([next(shown) for _ in range(count)], dtype=np.uint64), bound, coin)
     assert [bool(int(coin[0]) >> lane & 1) for lane in range(64)] == [number < bound for number in numbers]
 
 

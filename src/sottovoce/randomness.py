@@ -13,8 +13,8 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from sottovoce import kernels
 from sottovoce.errors import ParameterError
+from sottovoce.kernels import below as fill_below
 from sottovoce.lazy import load
 from sottovoce.lazy import numpy as np
 from sottovoce.privacy import GRID, Probability
@@ -130,7 +130,7 @@ class Keystream:
         """Words of 64 independent coins each, every bit set with probability exactly p."""
         coins = np.empty(count, dtype=np.uint64)
         for at in range(0, count, BLOCK):
-            kernels.below(self.words, threshold(p), coins[at : at + BLOCK])
+            fill_below(self.words, threshold(p), coins[at : at + BLOCK])
         return coins
 
 
