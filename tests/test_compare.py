@@ -372,7 +372,7 @@ WRONG: list[tuple[Callable[[], object], str]] = [
     (lambda: sv.compare(10, n=5, models=()), "models must be at least one"),
     (lambda: sv.compare(10, n=5, models="local"), "models must be a list"),
     (lambda: sv.compare(10, n=5, models=["local", "local"]), "each of them once"),
-    (lambda: sv.compare(10, n=5, models=["shuffle"]), "a trust model must be one of central, local, got 'shuffle'"),
+    (lambda: sv.compare(10, n=5, models=["oracle"]), "a trust model must be one of central, shuffle, local"),
     (lambda: sv.compare(10, n=5, models=[3]), "a trust model must be one of"),  # type: ignore[list-item]
     (lambda: sv.compare(10, n=5, models=[Local("rr")]), "a domain of 2 values"),
     (lambda: sv.compare(10, n=5, models=[Local("best")]), "a mechanism must be auto or one of"),

@@ -13,15 +13,16 @@ from sottovoce.errors import ParameterError
 from sottovoce.mechanisms import FREQUENCIES
 
 if TYPE_CHECKING:
-    from sottovoce.models import Comparison, ErrorCurve, TrustModel
+    from sottovoce.models import Comparison, CuratorCurve, ErrorCurve, TrustModel
 
 PLOTS = (".svg", ".png", ".pdf")
 STRANGERS = {
     "--curve": ("data", "column", "n", "probabilities", "zipf", "level"),
     "DATA": ("n", "probabilities", "zipf", "mean", "ns"),
     "--n": ("column", "mean", "ns"),
+    "--curve over --curators": ("data", "column", "probabilities", "zipf", "level", "mean", "ns"),
 }
-"""What does not go with a curve, with a file, and with answers that are drawn."""
+"""What does not go with a curve, with a file, with answers that are drawn, and with a curve over curators."""
 
 
 @click.command()
@@ -34,6 +35,11 @@ STRANGERS = {
 @click.option("--probabilities", metavar="P,P,...", help="The probability of each value drawn; all alike if left out.")
 @click.option("--zipf", type=float, metavar="S", help="Probabilities that fall like 1/rank^S.")
 @click.option("--epsilon", "-e", type=float, default=1.0, show_default=True, help="The same for every trust model.")
+@click.option("--models", default="central,local", show_default=True, metavar="NAME,...",
+              help="Whom the respondents trust: any of central, shuffle, federated, secure, local.")  # fmt: skip
+@click.option("--delta", type=float, default=1e-6, show_default=True, help="What is left to chance with a shuffler.")
+@click.option("--curators", metavar="K[,K,...]",
+              help="Curators with the answers (federated, secure); several with --curve. [default: 10]")  # fmt: skip
 @click.option("--engine", type=click.Choice(["opendp", "sottovoce"]),
               help="Whose noise the curator adds: OpenDP's if installed, but sottovoce's with a seed.")  # fmt: skip
 @click.option("--mechanism", "-m", default="auto", show_default=True, metavar="NAME",
@@ -47,7 +53,7 @@ STRANGERS = {
 @seed_option
 @json_option
 def compare(plot: Path | None, as_json: bool, **asked: Any) -> None:
-    """Publish one histogram under the central and the local model, beside the exact one.
+    """Publish one histogram under the central, the shuffle or the local model, beside the exact one.
 
     The answers are a --column of DATA, or --n of them drawn from a --domain. Whoever runs this holds the answers: it
     simulates what each model would give, shows the exact counts too, and so its output is not private.
@@ -55,13 +61,19 @@ def compare(plot: Path | None, as_json: bool, **asked: Any) -> None:
     data = asked["data"]
     if plot and (plot.suffix not in PLOTS or (data and plot.resolve() == data.resolve())):
         raise ParameterError(f"{plot}: a plot must end in {', '.join(PLOTS)}, and not be the data")
-    mode = "--curve" if asked["curve"] else "DATA" if data else "--n"
+    over = "--curve over --curators" if asked["curators"] else "--curve"
+    mode = over if asked["curve"] else "DATA" if data else "--n"
     for name in STRANGERS[mode]:
         if asked[name] is not None and asked[name] is not False:
             raise ParameterError(f"{'DATA' if name == 'data' else f'--{name}'} does not go with {mode}")
     options = {name: asked[name] for name in ("epsilon", "seed", "runs", "level") if asked[name] is not None}
-    options |= {"track": _track, "models": _models(asked["engine"], asked["mechanism"])}
-    make: dict[str, Callable[..., Comparison | ErrorCurve]] = {"--curve": _curve, "DATA": _column, "--n": _drawn}
+    options |= {"track": _track, "models": _models(asked)}
+    make: dict[str, Callable[..., Comparison | ErrorCurve | CuratorCurve]] = {
+        "--curve": _curve,
+        "DATA": _column,
+        "--n": _drawn,
+        "--curve over --curators": _over_curators,
+    }
     result = make[mode](asked, options)
     if plot:
         write_figure(plot, result.plot().get_figure())
@@ -77,6 +89,15 @@ def _curve(asked: dict[str, Any], options: dict[str, Any]) -> ErrorCurve:
 
     options |= {"ns": _numbers("--ns", asked["ns"])} if asked["ns"] else {}
     return error_curve(domain=_domain(asked), measure="mean" if asked["mean"] else "frequency", **options)
+
+
+def _over_curators(asked: dict[str, Any], options: dict[str, Any]) -> CuratorCurve:
+    """The error over the number of curators, with noise of each and in a secure sum."""
+    from sottovoce.models import curator_curve
+
+    del options["models"]
+    options |= {name: value for name, value in (("n", asked["n"]), ("domain", _domain(asked))) if value is not None}
+    return curator_curve(ks=_numbers("--curators", asked["curators"]), **options)
 
 
 def _column(asked: dict[str, Any], options: dict[str, Any]) -> Comparison:
@@ -122,10 +143,22 @@ def _domain(asked: dict[str, Any]) -> Any:
     return None
 
 
-def _models(engine: str | None, mechanism: str) -> tuple[TrustModel, ...]:
-    from sottovoce.models import Central, Local
+def _models(asked: dict[str, Any]) -> tuple[TrustModel, ...]:
+    from sottovoce.models import Central, Federated, Local, Parties, SecureSum, Shuffle
 
-    return Central(engine), Local(mechanism)
+    curators = (_numbers("--curators", asked["curators"]) or [10])[0]
+    known: dict[str, Callable[[], TrustModel]] = {
+        "central": lambda: Central(asked["engine"]),
+        "shuffle": lambda: Shuffle(delta=asked["delta"]),
+        "federated": lambda: Federated(curators),
+        "secure": lambda: SecureSum(Parties(curators)),
+        "local": lambda: Local(asked["mechanism"]),
+    }
+    names = asked["models"].split(",")
+    for name in names:
+        if name not in known:
+            raise ParameterError(f"--models must be some of {', '.join(known)}, got {name!r:.40}")
+    return tuple(known[name]() for name in names)
 
 
 def _track(steps: Sequence[Any]) -> Iterator[Any]:
@@ -157,7 +190,7 @@ def _number(text: str) -> int | float | Fraction:
     return int(text) if text.strip().isdecimal() else float(text)
 
 
-def _show(result: Comparison | ErrorCurve) -> None:
+def _show(result: Comparison | ErrorCurve | CuratorCurve) -> None:
     header, rows = result.table()
     hidden = len(rows) - SHOWN
     if hidden > 0:

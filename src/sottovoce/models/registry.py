@@ -7,9 +7,12 @@ from collections.abc import Iterable
 from sottovoce.errors import ParameterError
 from sottovoce.models.base import TrustModel
 from sottovoce.models.central import Central
+from sottovoce.models.federated.curators import Federated, SecureSum
 from sottovoce.models.local import Local
+from sottovoce.models.shuffle import Shuffle
 
-MODELS: dict[str, TrustModel] = {"central": Central(), "local": Local()}
+MODELS: dict[str, TrustModel] = {"central": Central(), "shuffle": Shuffle(), "local": Local()}
+MODELS |= {"federated": Federated(), "secure": SecureSum()}
 
 
 def trust_models(models: Iterable[str | TrustModel]) -> tuple[TrustModel, ...]:

@@ -1,0 +1,477 @@
+"""The shuffle model: bounds against brute force, published values and known mistakes; sums, histograms, rounds."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections import defaultdict
+from fractions import Fraction
+from itertools import product
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import sottovoce as sv
+from shuffled import Law, divergence, multiset, neighbours
+from sottovoce.cli import main
+from sottovoce.mechanisms import build
+from sottovoce.models import BinarySum, Histogram, RealSum, Shuffle
+from sottovoce.models.shuffle import bits, lattice
+from sottovoce.models.shuffle.bits import Bits
+from sottovoce.models.shuffle.pairs import Pair, TwoLevel, blankets, clones, two_level
+from sottovoce.models.shuffle.solve import least
+from sottovoce.privacy import GRID
+
+DELTAS = (0.1, 1e-2, 1e-6)
+
+
+def sound(m: sv.Mechanism, n: int, laws: list[tuple[Law, Law]], delta: float) -> bool:
+    """Whether the bounds lie on either side of the exact divergence of all neighbours."""
+    found = sv.shuffle_epsilon(m, n, delta)
+    at_upper, at_lower = (max(divergence(a, b, e) for a, b in laws) for e in (found.upper, found.lower))
+    return found.lower <= found.upper and at_upper <= delta * (1 + 1e-9) and (not found.lower or at_lower >= delta)
+
+
+# Brute force.
+
+
+@pytest.mark.parametrize(("k", "n"), [(2, 6), (3, 4), (4, 3), (5, 3), (6, 3)])
+@pytest.mark.parametrize("epsilon", [0.5, 2.5])
+def test_krr_is_bounded_from_both_sides(k: int, n: int, epsilon: float) -> None:
+    m = sv.KRR(k, epsilon=epsilon)
+    laws = list(neighbours(m, n, symmetric=True))
+    assert all(sound(m, n, laws, delta) for delta in DELTAS)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("k", range(2, 7))
+def test_krr_is_bounded_from_both_sides_for_every_small_n(k: int) -> None:
+    for n in range(1, 6 if k < 5 else 5):
+        for epsilon in (0.2, 1.0, 3.5):
+            m = sv.KRR(k, epsilon=epsilon)
+            laws = list(neighbours(m, n, symmetric=True))
+            assert all(sound(m, n, laws, delta) for delta in (0.3, *DELTAS, 1e-9))
+
+
+OTHERS = [
+    sv.KRR(4, p=0.1),
+    sv.Unary(2, epsilon=1.0),
+    sv.Unary(3, epsilon=1.5, kind="symmetric"),
+    sv.Hadamard(2, epsilon=1.0),
+    sv.Hadamard(4, epsilon=1.5),
+    sv.LocalHash(3, epsilon=0.7, buckets=2),
+    sv.LocalHash(4, epsilon=2.0, buckets=3),
+    sv.Subset(4, epsilon=1.0, size=2),
+    sv.Projective(3, epsilon=1.0, order=2),
+    sv.Projective(5, epsilon=1.0, order=2),
+    sv.Sets(2, epsilon=1.0),
+    sv.Mean(0, 1, steps=2, epsilon=1.0),
+    sv.SquareWave(0, 1, bins=4, steps=4, epsilon=1.0),
+]
+
+
+@pytest.mark.parametrize("m", OTHERS, ids=lambda m: f"{m.name}{m.domain.size}")
+def test_other_mechanisms_are_bounded_from_both_sides(m: sv.Mechanism) -> None:
+    for n in (2, 3):
+        laws = list(neighbours(m, n))
+        assert all(sound(m, n, laws, delta) for delta in DELTAS)
+
+
+@pytest.mark.parametrize("planted", [1.15, 2.0])
+def test_a_blanket_that_is_too_large_is_noticed(planted: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    m, n = sv.KRR(3, epsilon=1.2345 + planted), 4
+    blanket = TwoLevel.blanket
+
+    def wrong(self: TwoLevel) -> Pair:
+        pair = blanket(self)
+        return Pair(min(pair.gamma * Fraction(planted), Fraction(1)), pair.base, pair.first, pair.second)
+
+    monkeypatch.setattr(TwoLevel, "blanket", wrong)
+    blankets.cache_clear()
+    laws = list(neighbours(m, n, symmetric=True))
+    assert not all(sound(m, n, laws, delta) for delta in DELTAS)
+    blankets.cache_clear()
+
+
+def test_a_lattice_that_rounds_down_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Values moved to the lattice below instead of being split: no bound any more."""
+
+    def down(values: Any, weights: Any, fine: float = 0.3) -> lattice.Lattice:
+        origin, step = lattice._scale(values, weights, fine)
+        places = np.floor((values - origin) / step - 1e-9).astype(np.int64)
+        return lattice.Lattice(origin, step, *lattice._merged(places, weights))
+
+    monkeypatch.setattr(lattice, "spread", down)
+    m, n = sv.KRR(3, epsilon=1.2346), 4
+    laws = list(neighbours(m, n, symmetric=True))
+    assert not all(sound(m, n, laws, delta) for delta in DELTAS)
+
+
+@pytest.mark.parametrize("n", [2, 5, 9])
+@pytest.mark.parametrize("p", [0.6, 0.9, 0.2])
+def test_randomized_response_is_exact(n: int, p: float) -> None:
+    m = sv.RandomizedResponse(p=p)
+    laws = list(neighbours(m, n))
+    for delta in (0.05, 1e-3, 1e-6):
+        found = sv.shuffle_epsilon(m, n, delta)
+        exact = least(lambda e: max(divergence(a, b, e) for a, b in laws), delta, m.epsilon / 2, m.epsilon)
+        assert found.method in ("exact", "local")
+        assert found.upper == pytest.approx(exact, rel=1e-3, abs=1e-9)
+
+
+def test_a_grid_of_counts_bounds_all_of_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    exact = Bits(701, Fraction(3, 4))
+    assert not exact._stride
+    values = [exact.upper(epsilon) for epsilon in (0.05, 0.12, 0.2)]
+    monkeypatch.setattr(bits, "WORK", 0)
+    for rows in (40, 90):
+        monkeypatch.setattr(bits, "LEAST_ROWS", rows)
+        coarse = Bits(701, Fraction(3, 4))
+        starts, stride = coarse._starts, coarse._stride
+        assert stride
+        for ones in range(701):
+            assert any(start <= ones <= start + stride and start <= 700 - stride for start in starts)
+        for epsilon, value in zip((0.05, 0.12, 0.2), values, strict=True):
+            assert value <= coarse.upper(epsilon) <= value * 1.8
+
+
+def test_clones_bound_every_channel() -> None:
+    """Random channels whose worst ratio is e^epsilon, by brute force over all neighbours."""
+    rng = np.random.default_rng(7)
+    for _ in range(40):
+        d, outputs, n = (int(rng.integers(2, 4)) for _ in range(3))
+        table = np.where(rng.random((d, outputs)) < 0.5, 1.0, 6.0) * rng.random(outputs)
+        table /= table.sum(axis=1, keepdims=True)
+        worst = float(np.log((table[:, None] / table[None]).max()))
+        if worst < 1e-6:
+            continue
+        for others in product(range(d), repeat=n - 1):
+            first, second = (multiset([*table[list(others)].tolist(), table[v].tolist()]) for v in (0, 1))
+            for epsilon in (0.2 * worst, 0.8 * worst):
+                assert divergence(first, second, epsilon) <= clones(worst).upper(n, epsilon) * (1 + 1e-9) + 1e-15
+
+
+# Published values and known mistakes.
+
+REFERENCE = {
+    (1.0, 10**4): (0.0530, 0.03566, 0.0186),
+    (1.0, 10**6): (0.004335, 0.002849, 0.001471),
+    (4.0, 10**4): (0.6009, 0.3146, 0.3617),
+}
+
+
+@pytest.mark.parametrize(("epsilon", "n"), REFERENCE)
+def test_reference_points(epsilon: float, n: int) -> None:
+    targets: tuple[float | sv.Mechanism, ...] = (epsilon, sv.KRR(2, epsilon=epsilon), sv.KRR(16, epsilon=epsilon))
+    for target, known in zip(targets, REFERENCE[epsilon, n], strict=True):
+        found = sv.shuffle_epsilon(target, n, 1e-6)
+        assert found.upper == pytest.approx(known, rel=0.005)
+        if isinstance(target, sv.Mechanism):
+            assert found.lower == pytest.approx(known, rel=0.005)
+
+
+@pytest.mark.parametrize(
+    ("epsilon", "n", "known"), [(1.0, 10**4, 0.0432), (1.0, 10**6, 0.003514), (4.0, 10**4, 0.4108)]
+)
+def test_blanket_of_randomized_response(epsilon: float, n: int, known: float) -> None:
+    structure = two_level(sv.KRR(2, epsilon=epsilon))
+    assert structure
+    pair = structure.blanket()
+    assert least(lambda e: pair.upper(n, e), 1e-6, known, epsilon) == pytest.approx(known, rel=0.005)
+
+
+def test_the_variation_ratio_is_not_sound_for_many_values() -> None:
+    """Counting only the two answers in question, as if all others were alike, understates k-ary response from k = 4."""
+    m = sv.KRR(10, epsilon=2.0)
+    found = sv.shuffle_epsilon(m, 60, 1e-6)
+    assert found.upper >= found.lower >= 1.09145
+    p, q = Fraction(m.p), Fraction(m.q)
+    merged = Pair.of(Fraction(1), [(q, p, q), (q, q, p), (1 - 2 * q, 1 - p - q, 1 - p - q)])
+    assert least(lambda e: merged.upper(60, e), 1e-6, 1.0, 2.0) < 1.09
+
+
+def test_few_reports_hide_little() -> None:
+    """A bound that steps over small n must not come out as nothing."""
+    for target in (2.0, sv.KRR(2, epsilon=2.0), sv.KRR(5, epsilon=2.0)):
+        uppers = [sv.shuffle_epsilon(target, n, 1e-6).upper for n in (1, 2, 5, 20, 50)]
+        assert uppers == sorted(uppers, reverse=True)
+        assert uppers[0] == pytest.approx(2.0, rel=1e-4)
+        assert uppers[-1] > 0.8
+
+
+def test_the_general_bound_is_above_every_mechanism() -> None:
+    """The theorems that replace the clones of 2021 by likelier ones for all mechanisms have an erratum: not used."""
+    for n in (50, 3000):
+        general = sv.shuffle_epsilon(2.0, n, 1e-6).upper
+        for kind in (sv.KRR, sv.Unary, sv.Hadamard, sv.LocalHash, sv.Subset, sv.Projective):
+            assert sv.shuffle_epsilon(kind(7, epsilon=2.0), n, 1e-6).lower <= general
+    assert clones(2.0).gamma <= math.exp(-2.0)
+
+
+@pytest.mark.slow
+@settings(max_examples=15, deadline=None)
+@given(
+    k=st.integers(2, 40),
+    epsilon=st.floats(0.05, 8.0),
+    n=st.integers(1, 5000),
+    delta=st.sampled_from([0.3, 1e-3, 1e-8, 1e-14]),
+)
+def test_bounds_are_in_order(k: int, epsilon: float, n: int, delta: float) -> None:
+    found = sv.shuffle_epsilon(sv.KRR(k, epsilon=epsilon), n, delta)
+    assert 0 <= found.lower <= found.upper <= found.local <= epsilon
+    assert found.upper <= sv.shuffle_epsilon(epsilon, n, delta).upper * 1.001 + 1e-9
+
+
+@pytest.mark.slow
+def test_many_reports_and_small_delta() -> None:
+    found = sv.shuffle_epsilon(sv.KRR(8, epsilon=2.0), 10**8, 1e-12)
+    assert 0 < found.upper / found.lower < 1.01
+
+
+def test_large_domains() -> None:
+    for m in (sv.Subset(100_000, epsilon=1.0), sv.Unary(5000, epsilon=1.0), sv.Projective(10**6, epsilon=1.0)):
+        found = sv.shuffle_epsilon(m, 1000, 1e-6)
+        assert found.method == "blanket"
+        assert found.lower < found.upper < 0.2
+    hashed = sv.shuffle_epsilon(sv.Hashed("krr", buckets=16, cohorts=4, epsilon=1.0), 1000, 1e-6)
+    assert hashed.upper == sv.shuffle_epsilon(sv.KRR(16, epsilon=1.0), 1000, 1e-6).upper
+    assert hashed.lower == 0
+
+
+# Rounds and inverses.
+
+
+def test_rounds_against_brute_force() -> None:
+    """Two rounds of four people: the exact product of the worst laws lies below the composed bound."""
+    m, n = sv.KRR(2, epsilon=1.5), 4
+    once = list(neighbours(m, n))
+    twice = []
+    for first, second in once:
+        both: list[Law] = [defaultdict(float), defaultdict(float)]
+        for law, total in zip((first, second), both, strict=True):
+            for (a, x), (b, y) in product(law.items(), repeat=2):
+                total[a + b] += x * y
+        twice.append((both[0], both[1]))
+    for delta in (1e-2, 1e-4):
+        found = sv.shuffle_epsilon(m, n, delta, rounds=2)
+        exact = least(lambda e: max(divergence(a, b, e) for a, b in twice), delta, 2.0, 3.0)
+        assert max(divergence(a, b, found.upper) for a, b in twice) <= delta
+        assert found.upper <= exact * 1.03
+
+
+def test_rounds_grow_like_their_square_root() -> None:
+    m = sv.KRR(16, epsilon=1.0)
+    one, nine = (sv.shuffle_epsilon(m, 10_000, 1e-6, rounds=rounds).upper for rounds in (1, 9))
+    assert 2.8 * one < nine < 3.6 * one
+
+
+def test_local_epsilon_for_a_target() -> None:
+    for made in (None, lambda e: sv.KRR(16, epsilon=e), lambda e: sv.KRR(2, epsilon=e)):
+        local = sv.shuffle_local_epsilon(0.5, 2000, 1e-6, made)
+        make = made or (lambda e: e)
+        assert sv.shuffle_epsilon(make(local), 2000, 1e-6).upper <= 0.5
+        assert sv.shuffle_epsilon(make(1.02 * local), 2000, 1e-6).upper > 0.5
+
+
+def test_n_for_a_target() -> None:
+    for target in (1.0, sv.KRR(16, epsilon=1.0), sv.KRR(2, epsilon=1.0)):
+        n = sv.shuffle_n(target, 0.1, 1e-6)
+        assert sv.shuffle_epsilon(target, n, 1e-6).upper <= 0.1
+        assert sv.shuffle_epsilon(target, int(0.98 * n), 1e-6).upper > 0.1
+    assert sv.shuffle_n(0.5, 0.6, 1e-6) == 1
+
+
+# Protocols.
+
+
+def _counts(bits_: list[float]) -> list[float]:
+    law = [1.0]
+    for chance in bits_:
+        law = [
+            (law[k] if k < len(law) else 0) * (1 - chance) + (law[k - 1] * chance if k else 0)
+            for k in range(len(law) + 1)
+        ]
+    return law
+
+
+def worst_real_sum(keep: float, n: int, messages: int, epsilon: float) -> float:
+    """The largest divergence over all answers of the others and all changes, by listing them."""
+    worst, others = 0.0, (n - 1) * messages
+    for ones in range(others + 1):
+        base = [keep] * ones + [1 - keep] * (others - ones)
+        laws = [_counts(base + [keep] * v + [1 - keep] * (messages - v)) for v in range(messages + 1)]
+        for first, second in product(laws, repeat=2):
+            worst = max(worst, sum(max(a - math.exp(epsilon) * b, 0) for a, b in zip(first, second, strict=True)))
+    return worst
+
+
+@pytest.mark.parametrize(("n", "messages"), [(2, 3), (5, 2), (4, 5)])
+def test_several_messages_are_exact(n: int, messages: int) -> None:
+    for delta in (0.05, 1e-4):
+        noisy = RealSum(0, 1, n, delta=delta, messages=messages, p=0.5)
+        upper, lower = noisy.shuffled.upper, noisy.shuffled.lower
+        keep = float(noisy.keep)
+        assert worst_real_sum(keep, n, messages, upper) <= delta * (1 + 1e-9)
+        assert worst_real_sum(keep, n, messages, lower) >= delta * (1 - 1e-9)
+        assert lower == pytest.approx(upper, rel=0.2)
+
+
+@pytest.mark.parametrize("n", [1, 30, 1000, 50_000])
+def test_binary_sums_are_calibrated(n: int) -> None:
+    yes = BinarySum(n, epsilon=0.8, delta=1e-6)
+    assert (yes.keep * GRID).denominator == 1
+    assert yes.epsilon <= 0.8
+    assert yes.shuffled.lower > 0.795
+    less = BinarySum(n, p=yes.p * Fraction(95, 100), delta=1e-6)
+    assert less.shuffled.lower > 0.8
+
+
+def test_binary_sums_are_unbiased() -> None:
+    """A z-test of 300 sums against the stated error: false alarm below 1e-4. Another p is noticed."""
+    yes = BinarySum(2000, epsilon=1.0)
+    answers = [True] * 700 + [False] * 1300
+    ones = [int(yes.randomize_many(answers, seed=seed).sum()) for seed in range(300)]
+
+    def z(protocol: BinarySum) -> float:
+        totals = [protocol.estimate(one, 2000) for one in ones]
+        return abs(float(np.mean([t.sum for t in totals])) - 700) / (totals[0].stderr / math.sqrt(300))
+
+    assert z(yes) < 3.9
+    assert z(BinarySum(2000, p=2 * yes.p)) > 3.9
+    assert np.std([yes.estimate(one, 2000).sum for one in ones]) == pytest.approx(yes.estimate(0, 2000).stderr, rel=0.2)
+    assert {yes.randomize(True) for _ in range(3)} <= {0, 1}
+
+
+def test_real_sums_are_unbiased_and_near_a_curators_error() -> None:
+    """A z-test of 300 sums: false alarm below 1e-4."""
+    hours = RealSum(-1, 3, 2000, epsilon=1.0)
+    answers = np.linspace(-1, 3, 2000) ** 2 / 3
+    totals = [hours.estimate(int(hours.randomize_many(answers, seed=s).sum()), 2000) for s in range(300)]
+    error = np.array([t.sum for t in totals]) - answers.sum()
+    assert abs(error.mean()) < 3.9 * totals[0].stderr / math.sqrt(300)
+    assert 0.8 * totals[0].stderr < error.std() < 1.1 * totals[0].stderr
+    low, high = totals[0].interval()
+    assert low < totals[0].sum < high
+    assert totals[0].mean == totals[0].sum / 2000
+    assert len(hours.randomize(2.5)) == hours.messages
+    stderr = [RealSum(0, 1, n, epsilon=1.0).estimate(0, n).stderr for n in (10_000, 100_000)]
+    assert stderr[1] < 1.05 * stderr[0] < 6  # In units, whatever n is; a curator has 1.4.
+
+
+def test_histograms_reach_their_target() -> None:
+    for domain, n in ((2, 500), (12, 3000), (300, 3000)):
+        h = Histogram(domain, n, epsilon=0.7)
+        assert h.shuffled.upper <= 0.7
+        assert h.stderr < math.sqrt(build("auto", h.domain, 0.7).variance / n)
+    assert Histogram(5, 100, 0.5, mechanism="unary").mechanism.name == "unary"
+
+
+def test_the_shuffle_model_falls_like_the_central_one() -> None:
+    curve = sv.error_curve(1.0, 8, ns=[1000, 3000, 9000], models=["central", "shuffle", "local"], runs=30, seed=3)
+    assert curve.slopes["local"] == pytest.approx(-0.5, abs=0.1)
+    assert curve.slopes["shuffle"] == pytest.approx(-1, abs=0.1)
+    assert all(0.8 < ratio < 1.2 for ratio in curve["shuffle"].ratio)
+    assert Shuffle("krr").name == "shuffle krr"
+
+
+# What is refused, and the command.
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ((1.0, 0, 1e-6), "honest"),
+        ((1.0, True, 1e-6), "honest"),
+        ((1.0, 2.5, 1e-6), "honest"),
+        ((1.0, 10, 0), "delta"),
+        ((1.0, 10, 1), "delta"),
+        ((1.0, 10, float("nan")), "delta"),
+        ((1.0, 10, "x"), "delta"),
+        ((float("nan"), 10, 1e-6), "epsilon"),
+        (("krr", 10, 1e-6), "epsilon"),
+        ((-1, 10, 1e-6), "epsilon"),
+        ((1.0, 10, 1e-6, 0), "rounds"),
+        ((sv.Memoized.of("krr", 3, permanent=2.0, first=1.0), 10, 1e-6, 2), "remembers"),
+    ],
+)
+def test_bad_input(arguments: tuple[Any, ...], message: str) -> None:
+    with pytest.raises(sv.ParameterError, match=message):
+        sv.shuffle_epsilon(*arguments)
+
+
+def test_bad_protocols() -> None:
+    for make in (
+        lambda: BinarySum(10),
+        lambda: BinarySum(10, epsilon=1.0, p=0.5),
+        lambda: BinarySum(10, p=1.5),
+        lambda: BinarySum(10, epsilon=1.0).estimate(11, 10),
+        lambda: BinarySum(10, epsilon=1.0).estimate(-1, 10),
+        lambda: RealSum(1, 0, 10, epsilon=1.0),
+        lambda: RealSum(0, 1, 10, epsilon=1.0, messages=0),
+        lambda: Histogram(3, 10, 1.0, mechanism="mean"),
+        lambda: Shuffle(delta=2),
+        lambda: sv.shuffle_n(36.0, 1e-6, 1e-9),
+    ):
+        with pytest.raises(sv.ParameterError):
+            make()
+
+
+def run(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str]:
+    code = main(["shuffle", *arguments])
+    captured = capsys.readouterr()
+    return code, captured.out + captured.err
+
+
+def test_command(capsys: pytest.CaptureFixture[str]) -> None:
+    code, out = run(capsys, "-m", "krr", "-d", "16", "-e", "1", "--n", "10000", "--delta", "1e-6", "--json")
+    record = json.loads(out)
+    assert code == 0
+    assert record["method"] == "blanket"
+    assert record["lower"] <= record["upper"] == pytest.approx(0.0186, rel=0.005)
+    assert "honest" in record["words"]
+    for arguments in (
+        ("--target", "0.5", "--n", "1000"),
+        ("-m", "unary", "-d", "5", "--target", "0.5", "--n", "1000"),
+        ("-m", "rr", "-e", "1", "--target", "0.2"),
+        ("-m", "sum", "--n", "1000", "--target", "0.2"),
+        ("-m", "sum", "--p", "0.3", "--target", "0.2"),
+    ):
+        code, out = run(capsys, *arguments, "--json")
+        assert code == 0
+        assert json.loads(out)["upper"] <= json.loads(out)["target"]
+    code, out = run(capsys, "-e", "1", "--n", "100", "--rounds", "3")
+    assert code == 0
+    assert "3 rounds" in out
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        (),
+        ("-e", "1"),
+        ("-e", "1", "--n", "10", "--target", "1"),
+        ("-e", "1", "--n", "10", "--p", "0.5"),
+        ("-m", "sum", "-e", "1", "--n", "10"),
+        ("-m", "krr", "-e", "1", "--n", "10"),
+        ("-d", "3", "-e", "1", "--n", "10"),
+        ("-m", "none", "-d", "3", "-e", "1", "--n", "10"),
+        ("-e", "1", "--target", "0.5", "--rounds", "2"),
+        ("-e", "nan", "--n", "10"),
+    ],
+)
+def test_command_refuses(arguments: tuple[str, ...], capsys: pytest.CaptureFixture[str]) -> None:
+    code, out = run(capsys, *arguments)
+    assert code == 2
+    assert out.startswith("sotto: ")
+    assert out.count("\n") == 1
+
+
+def test_compare_command(capsys: pytest.CaptureFixture[str]) -> None:
+    drawn = ["compare", "--domain", "4", "--n", "500", "--seed", "1", "--json", "--models"]
+    assert main([*drawn, "central,shuffle,local"]) == 0
+    names = [model["model"] for model in json.loads(capsys.readouterr().out)["models"]]
+    assert names == ["central", "shuffle", "local"]
+    assert main([*drawn, "central,,local"]) == 2
