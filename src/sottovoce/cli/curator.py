@@ -1,0 +1,90 @@
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from sottovoce.cli.options import FILE, json_option
+from sottovoce.cli.serve import FOLDER
+from sottovoce.cli.show import print_json
+from sottovoce.errors import FileError, ParameterError
+
+if TYPE_CHECKING:
+    from sottovoce.curators import Curator
+
+
+@click.command()
+@click.argument("data", type=FILE, required=False)
+@click.option("--name", required=True, help="What the others call this curator.")
+@click.option("--home", type=FOLDER, default=Path("curator"), show_default=True, help="Where its key and ledger are.")
+@click.option("--peers", type=FILE, help="The curators it works with: JSON with the url and the key of each by name.")
+@click.option("--columns", metavar="A,B,...", help="The columns that may be asked for. [default: all]")
+@click.option("--budget", type=float, help="The epsilon that its people spend in all; set once. [default: 10]")
+@click.option("--port", type=click.IntRange(0, 65535), default=8100, show_default=True, help="0 takes any free one.")
+@click.option("--host", default="127.0.0.1", show_default=True, help="0.0.0.0 lets other machines in.")
+@json_option
+def curator(
+    data: Path | None,
+    name: str,
+    home: Path,
+    peers: Path | None,
+    columns: str | None,
+    budget: float | None,
+    port: int,
+    host: str,
+    as_json: bool,
+) -> None:
+    """Hold the answers in DATA for tasks that `sotto federate` coordinates: counts leave only in sealed shares.
+
+    Without DATA it prints its name and key, for the --peers of the others, and ends. The file of peers is read whenever
+    a task is proposed; a task that names anybody else is refused. Every task is charged to a ledger of its own, whose
+    budget only its owner sets.
+    """
+    from sottovoce.curators import Data, Identity
+    from sottovoce.curators.task import check_name
+
+    check_name(name)
+    try:
+        home.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise FileError(f"{home}: cannot be made: {error.strerror}") from None
+    identity = Identity.at(home / "key")
+    record: dict[str, Any] = {"name": name, "key": str(identity.card)}
+    if data is None:
+        _announce(record, as_json)
+        return
+    if peers is None:
+        raise ParameterError("DATA goes with --peers: a curator must know the others' keys")
+    offered = Data(data, tuple(column.strip() for column in columns.split(",")) if columns else ())
+    offered.open()
+    _serve(_made(name, identity, offered, home, peers, budget), host, port, record, as_json)
+
+
+def _made(name: str, identity: Any, data: Any, home: Path, peers: Path, budget: float | None) -> Curator:
+    from sottovoce.curators import Curator, read_peers
+    from sottovoce.ledger import Ledger
+
+    ledger = Ledger(home / "ledger.sqlite", budget=budget)
+    return Curator(name, identity, data, ledger, lambda: {who: peer.card for who, peer in read_peers(peers).items()})
+
+
+def _serve(made: Curator, host: str, port: int, record: dict[str, Any], as_json: bool) -> None:
+    from sottovoce.collector.server import listen, run
+    from sottovoce.curators.app import CuratorApp
+
+    listener = listen(host, port)
+    address = f"[{host}]" if ":" in host else host
+    record["url"] = f"http://{address}:{listener.getsockname()[1]}"
+    app: Any = CuratorApp(made)
+    run(app, listener, lambda: _announce(record, as_json))
+
+
+def _announce(record: dict[str, Any], as_json: bool) -> None:
+    if as_json:
+        print_json(record)
+    else:
+        click.echo(f"curator {record['name']}" + (f" at {record['url']}" if "url" in record else ""))
+        click.echo(f"key: {record['key']}")
+    sys.stdout.flush()

@@ -1,0 +1,23 @@
+"""Curators who add up their counts without showing them: each a process with its own data, key, store and ledger."""
+
+from sottovoce.curators.coordinator import Network, federate
+from sottovoce.curators.curator import Curator
+from sottovoce.curators.data import Data
+from sottovoce.curators.identity import Card, Identity
+from sottovoce.curators.remote import Remote
+from sottovoce.curators.result import Published
+from sottovoce.curators.task import Peer, Task, read_peers
+
+__all__ = [
+    "Card",
+    "Curator",
+    "Data",
+    "Identity",
+    "Network",
+    "Peer",
+    "Published",
+    "Remote",
+    "Task",
+    "federate",
+    "read_peers",
+]

@@ -1,0 +1,54 @@
+"""A curator's own table: the column that a query is about, added up."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from sottovoce import files
+from sottovoce.domain import Domain
+from sottovoce.errors import FileError, Refusal
+from sottovoce.lazy import numpy as np
+from sottovoce.models.federated import Query
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+TEXT = Domain(("text", "as it is"))
+"""A domain whose answers are read as text."""
+
+
+@dataclass(frozen=True)
+class Data:
+    """A CSV, Parquet or Arrow file, and the columns that may be asked for: all, unless some are named."""
+
+    path: Path
+    columns: tuple[str, ...] = ()
+
+    def open(self) -> None:
+        """Fail now if the file cannot be read, or lacks a column that is offered."""
+        files.Table(self.path, list(self.columns))
+
+    def check(self, column: str) -> None:
+        """Refuse a column that is not there or not offered. Nothing is said of what a column holds."""
+        if self.columns and column not in self.columns:
+            raise Refusal(f"the column {column!r:.80} is not offered")
+        try:
+            files.Table(self.path, [column])
+        except FileError:
+            raise Refusal(f"there is no column {column!r:.80} here") from None
+
+    def count(self, column: str, query: Query) -> tuple[NDArray[np.int64], int]:
+        """The column of the query, and how many rows there are."""
+        total, rows = np.zeros(query.size, dtype=np.int64), 0
+        for part in self._parts(column):
+            total += query.column(part)
+            rows += len(part)
+        return total, rows
+
+    def _parts(self, column: str) -> Iterator[list[Any]]:
+        table = files.Table(self.path, [column])
+        for batch in table.batches():
+            yield files.answers(batch.column(batch.schema.get_field_index(column)), TEXT, table.csv)

@@ -1,0 +1,140 @@
+"""The task that curators agree on: one query, who takes part, how much privacy it costs and how many may fail.
+
+Its digest stands for it in every message, so that whatever is said is said about the same task. A task has no secret in
+it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Self
+
+from sottovoce import canonical
+from sottovoce.curators.identity import Card, digest
+from sottovoce.errors import FileError, ParameterError
+from sottovoce.models.federated import DivisibleLaplace, Parties, Query, query
+from sottovoce.privacy import check_epsilon
+
+VERSION = 1
+NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,63}", re.ASCII)
+MAX_CELLS = 2**22
+"""Values times curators: what one curator sends stays below fifty megabytes."""
+
+FIELDS = {"task", "id", "column", "query", "epsilon", "threshold", "dropouts", "noise", "sharing", "curators"}
+
+
+@dataclass(frozen=True)
+class Task:
+    """A task. `curators` has the public keys by name; their order is the order of the pieces."""
+
+    id: str
+    column: str
+    query: Query
+    epsilon: float
+    parties: Parties
+    curators: Mapping[str, Card]
+
+    def __post_init__(self) -> None:
+        for name in (self.id, *self.curators):
+            check_name(name)
+        if not isinstance(self.column, str) or not 0 < len(self.column) <= 200:
+            raise ParameterError(f"a column must be named in up to 200 characters, got {self.column!r:.40}")
+        check_epsilon(self.epsilon)
+        if len(self.curators) != self.parties.curators:
+            raise ParameterError(f"{self.parties.curators} curators must be named, got {len(self.curators)}")
+        if len({str(card) for card in self.curators.values()}) < len(self.curators):
+            raise ParameterError("every curator must have a key of its own")
+        if self.query.size * len(self.curators) > MAX_CELLS:
+            raise ParameterError(f"values times curators must be at most {MAX_CELLS:,}")
+
+    @cached_property
+    def noise(self) -> DivisibleLaplace:
+        return self.parties.shares(self.epsilon, self.query.sensitivity)
+
+    @cached_property
+    def names(self) -> list[str]:
+        return list(self.curators)
+
+    @cached_property
+    def digest(self) -> str:
+        return digest(self.to_dict())
+
+    def seal_info(self, sender: str, receiver: str) -> bytes:
+        """What a sealed share is bound to."""
+        return canonical.dumps({"task": self.digest, "step": "share", "from": sender, "to": receiver})
+
+    def to_dict(self) -> dict[str, Any]:
+        p = self.parties
+        return {
+            "task": VERSION,
+            "id": self.id,
+            "column": self.column,
+            "query": self.query.to_dict(),
+            "epsilon": self.epsilon,
+            "threshold": p.threshold,
+            "dropouts": p.dropouts,
+            "noise": p.noise,
+            "sharing": p.sharing,
+            "curators": [{"name": name, "key": str(card)} for name, card in self.curators.items()],
+        }
+
+    @classmethod
+    def from_dict(cls, record: Any) -> Self:
+        """The task that `to_dict` wrote; anything else is refused."""
+        if not isinstance(record, Mapping) or set(record) != FIELDS or record["task"] != VERSION:
+            raise ParameterError(f"a task of version {VERSION} has the fields {', '.join(sorted(FIELDS))}")
+        listed = record["curators"]
+        if not isinstance(listed, list) or not all(
+            isinstance(one, Mapping) and set(one) == {"name", "key"} for one in listed
+        ):
+            raise ParameterError("the curators of a task must be a list of names and keys")
+        names = [check_name(one["name"]) for one in listed]
+        if len(set(names)) < len(names):
+            raise ParameterError("a curator must be named once")
+        cards = {name: Card.from_text(one["key"]) for name, one in zip(names, listed, strict=True)}
+        if record["threshold"] is None or record["dropouts"] is None:
+            raise ParameterError("a task must say how many may collude and how many may drop out")
+        parties = Parties(len(cards), record["threshold"], record["dropouts"], record["noise"], record["sharing"])
+        return cls(record["id"], record["column"], query(record["query"]), record["epsilon"], parties, cards)
+
+
+@dataclass(frozen=True)
+class Peer:
+    """A curator that one knows: its key, and where it is."""
+
+    card: Card
+    url: str
+
+
+def read_peers(path: Path) -> dict[str, Peer]:
+    """The curators in a JSON file: {"name": {"url": "http://...", "key": "..."}}."""
+    try:
+        record = canonical.loads(path.read_bytes())
+    except OSError as error:
+        raise FileError(f"{path}: cannot be read: {error.strerror}") from None
+    except (ParameterError, ValueError) as error:
+        raise FileError(f"{path}: is not JSON: {error}") from None
+    if not isinstance(record, dict) or not record:
+        raise FileError(f"{path}: must hold the curators by name")
+    peers = {}
+    for name, entry in record.items():
+        if not isinstance(entry, dict) or not {"url", "key"} <= set(entry) or not _is_url(entry["url"]):
+            raise FileError(f"{path}: curator {name!r:.70} must have a url and a key")
+        peers[check_name(name)] = Peer(Card.from_text(entry["key"]), entry["url"].rstrip("/"))
+    return peers
+
+
+def check_name(name: Any) -> str:
+    if not isinstance(name, str) or not NAME.fullmatch(name):
+        raise ParameterError(
+            f"a name must be up to 64 small letters, digits, dots, dashes and underscores, got {name!r:.70}"
+        )
+    return name
+
+
+def _is_url(text: Any) -> bool:
+    return isinstance(text, str) and text.startswith(("http://", "https://"))
