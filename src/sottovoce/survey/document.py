@@ -17,6 +17,8 @@ from sottovoce.mechanisms import Changes, Mechanism
 from sottovoce.privacy import float_above
 from sottovoce.survey import checks, split
 from sottovoce.survey.item import MAX_BITS, Covariate, Item
+from sottovoce.survey.mixing import Guarantee, guarantee
+from sottovoce.survey.shuffle import Shuffle
 
 VERSION = 1
 MAX_BYTES = 2**20
@@ -32,6 +34,7 @@ OPTIONAL: dict[str, tuple[checks.Check, Any]] = {
     "description": (checks.text(10_000), None),
     "contact": (checks.text(200), None),
     "trust": (checks.one_of(*TRUST), "local"),
+    "shuffle": (Shuffle.read, None),
     "budget": (checks.positive, None),
     "split": (checks.one_of("need", "equal"), None),
     "minimum": (checks.whole(1, 10**9), MINIMUM),
@@ -63,6 +66,8 @@ class Survey:
     description: str | None = None
     contact: str | None = None
     trust: str = "local"
+    shuffle: Shuffle | None = None
+    """How reports are sealed and where they are sent; without it they go to the collector as they are."""
     budget: float | None = None
     split: str | None = None
     minimum: int = MINIMUM
@@ -129,6 +134,10 @@ class Survey:
         for item in self.questions:
             if isinstance(item.settled, Changes) and item.settled.waves < self.waves:
                 raise ParameterError(f"question {item.id!r}: its mechanism is for {item.settled.waves:,} waves only")
+        if self.shuffle is not None and self.trust != "shuffle":
+            raise ParameterError(f"shuffle goes with trust: shuffle, got trust: {self.trust}")
+        if self.shuffle is not None and self.covariates:
+            raise ParameterError("shuffle goes without covariates: they would tell apart the reports that are mixed")
         bits = sum(item.settled.bits for item in self.questions if item.settled is not None)
         if bits > MAX_BITS:
             raise ParameterError(f"the reports must take at most {MAX_BITS:,} bits together, got {bits:,}")
@@ -143,7 +152,7 @@ class Survey:
         for name in OPTIONAL:
             value = getattr(self, name)
             if value is not None:
-                record[name] = f"{value:%Y-%m-%dT%H:%M:%SZ}" if isinstance(value, datetime) else value
+                record[name] = _plain(value)
         record["schedule"] = {"waves": self.waves} | ({"every": self.every} if self.every else {})
         if self.covariates:
             record["covariates"] = [covariate.to_dict() for covariate in self.covariates]
@@ -166,6 +175,12 @@ class Survey:
     @cached_property
     def _total(self) -> Fraction:
         return sum((item.cost(self.waves) for item in self.questions), Fraction(0))
+
+    @cached_property
+    def guarantee(self) -> Guarantee | None:
+        """Of a survey with a shuffler: what holds against everybody, and what against those who see batches alone."""
+        self._refuse_draft()
+        return guarantee(self)
 
     # Publication.
 
@@ -224,6 +239,13 @@ class Survey:
             if item.id == name:
                 return item
         raise ParameterError(f"survey {self.id!r} has no question {name!r:.60}")
+
+
+def _plain(value: Any) -> Any:
+    """A field as JSON has it."""
+    if isinstance(value, datetime):
+        return f"{value:%Y-%m-%dT%H:%M:%SZ}"
+    return value.to_dict() if isinstance(value, Shuffle) else value
 
 
 def _check_size(size: int) -> None:

@@ -104,7 +104,7 @@ class Item:
     def spend(self, share: Fraction, waves: int, salt: str = "") -> Mechanism:
         """The best mechanism all waves of which cost at most a share of the budget."""
         if self.memoize:
-            return remembered.within(self, KINDS[self.kind].domain(self), share, waves)
+            return remembered.within(self, KINDS[self.kind].domain(self), share, waves, f"{salt}/{self.id}")
         return self.build(min(float_below(share / waves), float(MAX_EPSILON)), salt)
 
     def error(self, share: Fraction, waves: int) -> float:

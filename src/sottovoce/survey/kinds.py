@@ -12,12 +12,14 @@ from sottovoce.domain.text import FORMS, LONGER, MAX_BYTES
 from sottovoce.errors import ParameterError
 from sottovoce.mechanisms import (
     KRR,
+    Bloom,
     Hadamard,
     Hashed,
     LocalHash,
     Longitudinal,
     Mean,
     Mechanism,
+    Memoized,
     Projective,
     RandomizedResponse,
     Ranges,
@@ -73,7 +75,7 @@ class Kind(ABC):
     def check(self, item: Item) -> None:
         """Rules between fields."""
         if item.memoize:
-            raise ParameterError(f"memoize is for the kinds yes_no and choice, not for {self.name}")
+            raise ParameterError(f"memoize is for the kinds yes_no, choice and text, not for {self.name}")
         self.domain(item)
 
     def same_domain(self, item: Item, domain: Any) -> bool:
@@ -223,17 +225,25 @@ class Words(Kind):
         "longer": (checks.one_of(*LONGER), "refuse"),
         "normalise": (checks.one_of(*FORMS), "none"),
     }
-    by = (Hashed.name,)
+    by = (Hashed.name, Bloom.name)
+
+    def check(self, item: Item) -> None:
+        self.domain(item)
 
     def domain(self, item: Item) -> Text:
         missing, longer, form = item.missing or "refuse", item.longer or "refuse", item.normalise or "none"
         return Text(item.max_bytes or 0, missing, longer, form)
 
     def build(self, item: Item, epsilon: float, salt: str) -> Mechanism:
-        return Hashed("auto", epsilon=epsilon, salt=salt, domain=self.domain(item))
+        domain = self.domain(item)
+        if item.memoize:
+            return remembered.costing(item, domain, epsilon, salt)
+        if item.by == Bloom.name:
+            return Bloom(epsilon=epsilon, salt=salt, domain=domain)
+        return Hashed("auto", epsilon=epsilon, salt=salt, domain=domain)
 
     def suits(self, item: Item, mechanism: Mechanism) -> bool:
-        return isinstance(mechanism, Hashed)
+        return isinstance(mechanism, Hashed | Bloom | Memoized)
 
     def error(self, mechanism: Any) -> float:
         return math.sqrt(mechanism.variance)

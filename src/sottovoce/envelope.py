@@ -1,0 +1,158 @@
+"""Reports in two envelopes: the inner one for the analyst, the outer one for the shuffler.
+
+A device seals its submission to the analyst's key, padded so that all of a survey are equally long, and seals that
+again to the shuffler's key. The shuffler opens the outer envelope alone: it sees the wave, and bytes that it cannot
+read. What it passes on are batches: the inner envelopes in random order, with a code that only it could have made.
+
+Nothing here is loaded from outside the standard library until something is sealed or opened.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from sottovoce import canonical
+from sottovoce.errors import ParameterError, ReportError, SealError
+from sottovoce.reports import Bits
+from sottovoce.sealing import OVERHEAD, PrivateKey, PublicKey
+from sottovoce.wire import EXACT
+
+if TYPE_CHECKING:
+    from sottovoce.mechanisms import Mechanism
+    from sottovoce.survey import Survey
+    from sottovoce.survey.shuffle import Shuffle
+
+SEALED = "application/octet-stream"
+"""The content type of envelopes and batches."""
+
+WAVE = 4
+"""Bytes of the number of a wave."""
+
+ID = 16
+"""Bytes of the random id of a batch."""
+
+CODE = 32
+
+
+def route(survey: Survey) -> Shuffle:
+    """How reports to a survey are mixed; an error if they are not."""
+    if survey.shuffle is None:
+        raise ParameterError(f"survey {survey.id!r} has no shuffler: its reports are sent as they are")
+    return survey.shuffle
+
+
+# Sizes.
+
+
+def length(survey: Survey) -> int:
+    """Bytes of the longest submission to a survey, to which all are padded."""
+    reports = {question.id: "x" * (_longest(question.mechanism) - 2) for question in survey.questions}
+    document = {"covariates": {}, "id": "0" * 32, "reports": reports, "survey": survey.digest, "wave": survey.waves - 1}
+    return len(canonical.dumps(document))
+
+
+def _longest(mechanism: Mechanism) -> int:
+    """Characters of the longest report in JSON: bits in base64url, a number in digits, null."""
+    if isinstance(mechanism.shape, Bits):
+        return max(4, (8 * mechanism.shape.width + 5) // 6 + 2)
+    most = 2**mechanism.bits
+    return max(4, len(str(most - 1)) + (2 if most > EXACT else 0))
+
+
+def inner_size(survey: Survey) -> int:
+    """Bytes of an inner envelope."""
+    return length(survey) + OVERHEAD
+
+
+def outer_size(survey: Survey) -> int:
+    """Bytes of what a device sends."""
+    return WAVE + inner_size(survey) + OVERHEAD
+
+
+# What a device does.
+
+
+def seal(survey: Survey, body: bytes) -> bytes:
+    """The two envelopes around a submission. Keep the bytes: sent again, they are counted once."""
+    from sottovoce import wire
+
+    to, wave = route(survey), wire.decode(body, survey).wave
+    inner = PublicKey.from_text(to.analyst).seal(body.ljust(length(survey)), info=_inner(survey, wave))
+    return PublicKey.from_text(to.shuffler).seal(_wave(wave) + inner, info=_outer(survey))
+
+
+# What the shuffler and the analyst do.
+
+
+def take_off(survey: Survey, key: PrivateKey, sealed: bytes) -> tuple[int, bytes]:
+    """The wave and the inner envelope in what a device sent."""
+    if len(sealed) != outer_size(survey):
+        raise ReportError(f"an envelope must have {outer_size(survey):,} bytes, got {len(sealed):,}")
+    try:
+        opened = key.open(sealed, info=_outer(survey))
+    except SealError:
+        raise ReportError("an envelope must be sealed to the shuffler, for this survey") from None
+    wave = int.from_bytes(opened[:WAVE], "big")
+    if wave >= survey.waves:
+        raise ReportError(f"a wave must be from 0 to {survey.waves - 1}, got {wave}")
+    return wave, opened[WAVE:]
+
+
+def unseal(survey: Survey, key: PrivateKey, wave: int, inner: bytes) -> bytes:
+    """The submission in an inner envelope."""
+    return key.open(inner, info=_inner(survey, wave)).rstrip(b" ")
+
+
+def _inner(survey: Survey, wave: int) -> bytes:
+    return f"sottovoce report {survey.digest} {wave}".encode()
+
+
+def _outer(survey: Survey) -> bytes:
+    return f"sottovoce envelope {survey.digest}".encode()
+
+
+def _wave(wave: int) -> bytes:
+    return wave.to_bytes(WAVE, "big")
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Reports of one wave in random order, under a random id: all that the analyst gets."""
+
+    id: bytes
+    wave: int
+    reports: Sequence[bytes]
+
+    def to_bytes(self, survey: Survey, key: PrivateKey) -> bytes:
+        """The batch with the code that the shuffler's key and the analyst's make."""
+        data = self.id + _wave(self.wave) + b"".join(self.reports)
+        return data + _code(survey, key, route(survey).analyst, data)
+
+    @classmethod
+    def read(cls, data: bytes, survey: Survey, key: PrivateKey) -> Batch:
+        """The batch in untrusted bytes. One that the shuffler did not make is refused."""
+        content, code, size = data[:-CODE], data[-CODE:], inner_size(survey)
+        if (len(content) - ID - WAVE) % size or len(content) < ID + WAVE + size:
+            raise ReportError(f"a batch must be a head and reports of {size:,} bytes, got {len(data):,} bytes")
+        if not hmac.compare_digest(code, _code(survey, key, route(survey).shuffler, content)):
+            raise ReportError("a batch must come from the shuffler that the survey names")
+        wave = int.from_bytes(content[ID : ID + WAVE], "big")
+        reports = [content[at : at + size] for at in range(ID + WAVE, len(content), size)]
+        return cls(content[:ID], wave, reports)
+
+
+def _code(survey: Survey, key: PrivateKey, other: str, data: bytes) -> bytes:
+    """HMAC under a key that follows from one private key and the other's public one: the two alone have it."""
+    from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey, X25519PublicKey
+
+    try:
+        theirs = X25519PublicKey.from_public_bytes(PublicKey.from_text(other).data)
+        shared = X25519PrivateKey.from_private_bytes(key.data).exchange(theirs)
+    except ValueError:
+        raise SealError("the public key is not a point that a secret can be shared with") from None
+    secret = hmac.digest(shared, f"sottovoce batch {survey.digest}".encode(), hashlib.sha256)
+    return hmac.digest(secret, data, hashlib.sha256)

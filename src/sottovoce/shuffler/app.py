@@ -1,0 +1,114 @@
+"""The shuffler as an ASGI application: it takes envelopes in, and says so when they are durable."""
+
+from __future__ import annotations
+
+import asyncio
+import functools
+from collections.abc import Callable
+from datetime import UTC, datetime
+from typing import Any, Unpack
+
+from sottovoce import envelope
+from sottovoce.collector.http import Problem, Request, Response
+from sottovoce.collector.metrics import SHUFFLER, Metrics
+from sottovoce.collector.records import Unavailable
+from sottovoce.collector.service import Limits, Service
+from sottovoce.errors import ParameterError, ReportError
+from sottovoce.sealing import PrivateKey
+from sottovoce.shuffler.forwarder import Forwarder
+from sottovoce.shuffler.store import Letter, ShufflerStore
+
+FEW = 8
+"""Envelopes of a request that are opened on the spot; more are opened in a thread."""
+
+HERE = ("127.0.0.1", "::1", "")
+
+
+class Shuffler(Service):
+    """The shuffler of one survey, over one store. Every limit is an argument; None for `rate` means no limit.
+
+    `url` is the address of the survey at its collector, such as https://host/v1/surveys/sleep. What is counted is shown
+    to this machine alone: who knows how much waits knows when to come.
+    """
+
+    def __init__(
+        self,
+        store: ShufflerStore,
+        key: PrivateKey,
+        url: str,
+        *,
+        max_body: int = 2**24,
+        clock: Callable[[], datetime] = lambda: datetime.now(UTC),
+        forwarding: dict[str, Any] | None = None,
+        **limits: Unpack[Limits],
+    ) -> None:
+        super().__init__(store, **limits)
+        self.metrics = Metrics(SHUFFLER)
+        self.store, self.survey, self.key, self.max_body, self.clock = store, store.survey, key, max_body, clock
+        if str(key.public) != envelope.route(self.survey).shuffler:
+            raise ParameterError(f"the key must be that of the survey's shuffler, got the one of {key.public}")
+        self.forwarder = Forwarder(store, key, url, self.metrics, clock=clock, **(forwarding or {}))
+        self.size = envelope.outer_size(self.survey)
+        place = f"/v1/surveys/{self.survey.id}"
+        self.router.add({place: {"GET": self.show_survey}, f"{place}/reports": {"POST": self.take}})
+
+    def start(self) -> None:
+        super().start()
+        self.forwarder.start()
+
+    def stop(self) -> None:
+        """Write what was taken in and acknowledge it. What waits goes on waiting in the store."""
+        if self._writer is not None:
+            self._writer.close()
+        self.forwarder.close()
+        super().stop()
+
+    async def show_survey(self, request: Request) -> Response:
+        headers = self.origins | {"etag": f'"{self.survey.digest}"', "cache-control": "no-cache"}
+        return Response(200, self.survey.canonical(), headers=headers)
+
+    async def take(self, request: Request) -> Response:
+        """Take off the outer envelopes and wait until the inner ones are durable."""
+        try:
+            letters = await self._letters(request)
+        except Problem as problem:
+            self.metrics.add("rejected", problem.code)
+            problem.headers |= self.origins
+            raise
+        outcome = await self.written(letters)
+        self.forwarder.wake()
+        self.metrics.add("accepted", count=outcome.accepted)
+        self.metrics.add("duplicates", count=outcome.duplicates)
+        body = {"accepted": outcome.accepted, "duplicates": outcome.duplicates}
+        return Response(200, body, headers=self.origins)
+
+    async def _letters(self, request: Request) -> list[Letter]:
+        if request.kind != envelope.SEALED:
+            raise Problem(415, "bad_type", f"the content-type must be {envelope.SEALED}")
+        expires = self.survey.expires
+        if expires is not None and self.clock() >= expires:
+            raise Problem(410, "expired", f"survey {self.survey.id} has expired")
+        data = await self.body(request, self.max_body)
+        if not data or len(data) % self.size:
+            raise Problem(400, "malformed", f"the body must be envelopes of {self.size:,} bytes, got {len(data):,}")
+        opened = functools.partial(self._opened, data)
+        return opened() if len(data) <= FEW * self.size else await asyncio.to_thread(opened)
+
+    def _opened(self, data: bytes) -> list[Letter]:
+        parts = [data[at : at + self.size] for at in range(0, len(data), self.size)]
+        try:
+            return [envelope.take_off(self.survey, self.key, part) for part in parts]
+        except ReportError as error:
+            raise Problem(400, "malformed", str(error)) from None
+
+    async def health(self, request: Request) -> Response:
+        if not self.forwarder.is_alive():
+            raise Unavailable("nothing is forwarded")
+        return await super().health(request)
+
+    async def show_metrics(self, request: Request) -> Response:
+        if request.address not in HERE or request.header(b"forwarded") or request.header(b"x-forwarded-for"):
+            raise Problem(404, "not_found", "there is nothing at this address")
+        waiting = sum((await asyncio.to_thread(self.store.waiting)).values())
+        text = self.metrics.text(waiting=waiting, undelivered_batches=len(await asyncio.to_thread(self.store.batches)))
+        return Response(200, text.encode(), "text/plain; version=0.0.4; charset=utf-8")
