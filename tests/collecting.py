@@ -25,7 +25,7 @@ from pathlib import Path
 from typing import Any
 
 from sottovoce import wire
-from sottovoce.collector import Collector, Store, open_store, tokens
+from sottovoce.collector import Collector, Store, columns, open_store, tokens
 from sottovoce.collector.records import Published
 from sottovoce.lazy import numpy as np
 from sottovoce.survey import Survey
@@ -54,6 +54,12 @@ def submission(asked: Survey, wave: int = 0, region: str = "north", name: str | 
     reports = {item.id: item.mechanism.randomize(ANSWERS[item.id]) for item in asked.questions}
     public = {"region": region} if asked.covariates else {}
     return wire.encode(wire.Submission(name or secrets.token_hex(16), asked.digest, wave, reports, public))
+
+
+def arrow(asked: Survey, count: int, **options: Any) -> bytes:
+    """A compact batch, half of it from the north."""
+    reports = {item.id: item.mechanism.randomize_many([ANSWERS[item.id]] * count) for item in asked.questions}
+    return columns.encode(asked, reports, covariates={"region": ["north", "south"] * (count // 2)}, **options)
 
 
 # PostgreSQL, started once for all tests of a run.
@@ -125,7 +131,7 @@ def recount(store: Store, to: Published) -> dict[tuple[int, str], list[int]]:
     for rows in store.reports(to):
         for _, _, wave, covariates, body in rows:
             bodies.setdefault((wave, covariates), []).append(body)
-    return {key: to.layout.count(part).tolist() for key, part in bodies.items()}
+    return {key: to.layout.count(b"".join(part)).tolist() for key, part in bodies.items()}
 
 
 def check_sums(store: Store, name: str = "habits") -> int:
@@ -195,16 +201,18 @@ class Inside:
                  "headers": [(k.replace("_", "-").encode(), v.encode()) for k, v in headers.items()],
                  "client": ("127.0.0.1", 1)}  # fmt: skip
         sent: list[dict[str, Any]] = []
+        parts = iter([{"type": "http.request", "body": body, "more_body": False}])
 
         async def receive() -> dict[str, Any]:
-            return {"type": "http.request", "body": body, "more_body": False}
+            """The body, and then nothing more, from somebody who waits."""
+            return next(parts, None) or await asyncio.get_running_loop().create_future()
 
         async def send(message: dict[str, Any]) -> None:
             sent.append(message)
 
         await self.app(scope, receive, send)
         answered = {key.decode(): value.decode() for key, value in sent[0]["headers"]}
-        return Answer(sent[0]["status"], answered, sent[1]["body"])
+        return Answer(sent[0]["status"], answered, b"".join(part["body"] for part in sent[1:]))
 
 
 # A collector in a process of its own.

@@ -1,6 +1,7 @@
 """A nursery of collectors: a process that has imported everything, and starts one by a fork for each line it reads.
 
-A line is JSON: {"place": [option, value], "app": {...}, "run": {...}}. The child prints its port and process id.
+A line is JSON: {"place": [option, value], "app": {...}, "run": {...}, "port": 0}. The child prints its port and its
+process id.
 """
 
 from __future__ import annotations
@@ -31,9 +32,12 @@ class Nursery:
             env=os.environ | {"PYTHONPATH": str(Path(__file__).parent)},
         )  # fmt: skip
 
-    def start(self, place: list[str], app: dict[str, Any] | None = None, run: dict[str, Any] | None = None) -> Child:
+    def start(
+        self, place: list[str], app: dict[str, Any] | None = None, run: dict[str, Any] | None = None, port: int = 0
+    ) -> Child:
         assert self.process.stdin is not None and self.process.stdout is not None
-        self.process.stdin.write(json.dumps({"place": place, "app": app or {}, "run": run or {}}) + "\n")
+        order = {"place": place, "app": app or {}, "run": run or {}, "port": port}
+        self.process.stdin.write(json.dumps(order) + "\n")
         self.process.stdin.flush()
         return Child(**json.loads(self.process.stdout.readline()))
 
@@ -128,7 +132,7 @@ def _serve(order: dict[str, Any]) -> None:
 
     option, value = order["place"]
     store = open_store(**{option.removeprefix("--"): value})
-    listener = listen(HOST, 0)
+    listener = listen(HOST, order["port"])
     started = json.dumps({"port": listener.getsockname()[1], "pid": os.getpid()}) + "\n"
     run(Collector(store, **{"rate": None, **order["app"]}), listener, lambda: _say(started), **order["run"])
 

@@ -28,18 +28,15 @@ from schemathesis.specs.openapi.checks import (
 import crash
 from collecting import (
     LINES,
-    STORES,
     Inside,
     Postgres,
     check_sums,
     open_place,
-    place_of,
-    postgres,
     request,
     submission,
     survey,
 )
-from serving import HOST, Child, FaultyProxy, Nursery, nursery
+from serving import HOST, Child, FaultyProxy, Nursery
 from sottovoce import transport
 from sottovoce.collector import Store, intake, openapi, sqlite, tokens
 from sottovoce.collector.adding import Adding
@@ -48,29 +45,13 @@ from sottovoce.collector.sqlite import SQLiteStore
 KILLS = 25
 
 
-@pytest.fixture(scope="module")
-def server() -> Iterator[Postgres]:
-    with postgres() as started:
-        yield started
-
-
-@pytest.fixture(scope="module")
-def nest() -> Iterator[Nursery]:
-    with nursery() as made:
-        yield made
-
-
 @pytest.fixture
-def place(request: pytest.FixtureRequest, tmp_path: Path) -> list[str]:
-    kind = getattr(request, "param", "sqlite")
-    made = place_of(kind, tmp_path, request.getfixturevalue("server") if kind == "postgres" else None)
-    store = open_place(made)
+def place(place: list[str]) -> list[str]:
+    """A store with a survey, of each kind."""
+    store = open_place(place)
     store.publish(survey())
     store.close()
-    return made
-
-
-both = pytest.mark.parametrize("place", STORES, indirect=True)
+    return place
 
 
 # A crash at every statement.
@@ -167,7 +148,6 @@ def stored(store: Store) -> list[str]:
 
 
 @pytest.mark.slow
-@both
 def test_kills_under_load_lose_nothing_and_count_nothing_twice(nest: Nursery, place: list[str]) -> None:
     """Killed at random moments, 25 times; then what is left over is sent again, and all is there once."""
     proxy, moment = FaultyProxy(seed=1), random.Random(2)
@@ -201,7 +181,6 @@ def test_kills_under_load_lose_nothing_and_count_nothing_twice(nest: Nursery, pl
     store.close()
 
 
-@both
 def test_the_end_drains_and_acknowledges(nest: Nursery, place: list[str]) -> None:
     """SIGTERM under load: every answer that came is true, and no request that was taken in is left without one."""
     child = nest.start(place)
@@ -378,7 +357,17 @@ def test_a_head_without_end_is_cut_off(hasty: Child) -> None:
 
 
 def test_garbage_is_a_400(hasty: Child) -> None:
-    assert talk(hasty, b"\x16\x03\x01\x02\x00\x01garbage\r\n\r\n").startswith(b"HTTP/1.1 400")
+    head, _, body = talk(hasty, b"\x16\x03\x01\x02\x00\x01garbage\r\n\r\n").partition(b"\r\n\r\n")
+    assert head.startswith(b"HTTP/1.1 400") and json.loads(body)["error"]["code"] == "bad_http"
+
+
+def test_one_connection_too_many_gets_a_503(nest: Nursery, tmp_path: Path) -> None:
+    child = nest.start(["--data", str(tmp_path)], run={"connections": 2})
+    with socket.create_connection((HOST, child.port)), socket.create_connection((HOST, child.port)):
+        status, body = request(f"{child.url}/healthz", None)
+        assert (status, json.loads(body)["error"]["code"]) == (503, "busy")
+    wait_until(lambda: request(f"{child.url}/healthz", None)[0] == 200)
+    child.kill(signal.SIGTERM)
 
 
 def test_a_client_that_leaves_in_the_middle_changes_nothing(hasty: Child) -> None:
@@ -427,6 +416,8 @@ def test_requests_made_from_the_description_have_the_answers_it_names(
     def check(case: Any) -> None:
         if "id" in (case.path_parameters or {}) and random.Random(repr(case.path_parameters)).random() < 0.5:
             case.path_parameters["id"] = "habits"
+        if operation.path.endswith("/live"):
+            case.query = {**(case.query or {}), "events": 1}  # Others have no end.
         headers = {"authorization": f"Bearer {token}"}
         case.call_and_validate(base_url=child.url, headers=headers, checks=CHECKS, timeout=20)
 

@@ -8,12 +8,13 @@ open to all, nothing is kept of that, and each request is looked at by itself.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from sottovoce.collector.database import Database
 from sottovoce.collector.layout import Layout
-from sottovoce.collector.records import Block, Outcome, Row
+from sottovoce.collector.quick import Read
+from sottovoce.collector.records import Block, Outcome
 from sottovoce.errors import SottovoceError
 from sottovoce.lazy import numpy as np
 
@@ -31,6 +32,9 @@ REMEMBERED = 1024
 
 Group = tuple[int, int, str]
 """Survey, wave and covariates."""
+
+Taken = dict[bytes, Read]
+"""Reports of one survey by their ids."""
 
 INSERT = """
     INSERT INTO reports (survey, id, wave, covariates, body)
@@ -61,15 +65,14 @@ class Adding(Database):
         """Keep the reports of many requests in one transaction; what became of each. On return all of it is durable."""
         layouts = {block.to.number: block.to.layout for block in blocks}
         try:
-            if any(block.expired for block in blocks):
+            if any(block.expired or block.batch for block in blocks):
                 raise _NotAllNew
-            rows = _grouped(row for block in blocks for row in block.rows())
-            self._commit(rows, layouts)
-            return [Outcome(accepted=len(block)) for block in blocks]
+            self._commit(_grouped((block.to.number, block.reads) for block in blocks), layouts)
+            return [Outcome(len(block.reads)) for block in blocks]
         except _NotAllNew:
             return self._add_each(blocks, layouts)
 
-    def _commit(self, groups: Mapping[Group, list[Row]], layouts: Mapping[int, Layout]) -> None:
+    def _commit(self, groups: Mapping[Group, list[Read]], layouts: Mapping[int, Layout]) -> None:
         fresh: dict[tuple[Any, ...], bytes] = {}
         with self._transaction() as connection:
             self._keep(connection, groups, layouts, fresh, checked=False)
@@ -77,36 +80,42 @@ class Adding(Database):
 
     def _add_each(self, blocks: Sequence[Block], layouts: Mapping[int, Layout]) -> list[Outcome]:
         fresh: dict[tuple[Any, ...], bytes] = {}
-        taken: dict[tuple[int, bytes], Row] = {}
+        taken: dict[int, Taken] = {number: {} for number in layouts}
         with self._transaction() as connection:
             states = self._states(connection)
-            outcomes = [self._sift(connection, block, taken, states.get(block.to.number)) for block in blocks]
-            self._keep(connection, _grouped(taken.values()), layouts, fresh, checked=True)
+            outcomes = [
+                self._sift(connection, block, taken[block.to.number], states.get(block.to.number)) for block in blocks
+            ]
+            groups = _grouped((number, reads.values()) for number, reads in taken.items())
+            self._keep(connection, groups, layouts, fresh, checked=True)
         self._remember(fresh)
         return outcomes
 
     def _keep(
         self,
         connection: Any,
-        groups: Mapping[Group, list[Row]],
+        groups: Mapping[Group, list[Read]],
         layouts: Mapping[int, Layout],
         fresh: dict[tuple[Any, ...], bytes],
         checked: bool,
     ) -> None:
-        """Insert and count rows. Unless they are checked already, all must be new and their surveys open to all."""
-        for key, rows in groups.items():
-            rows.sort()
-            if self._insert(connection, key, rows, layouts[key[0]].width, checked) < len(rows):
+        """Insert and count reports. Unless they are checked already, all must be new, their surveys open to all."""
+        for key, reads in groups.items():
+            reads.sort()
+            layout, bodies = layouts[key[0]], b"".join([read[3] for read in reads])
+            if self._insert(connection, key, reads, bodies, layout.width, checked) < len(reads):
                 raise _NotAllNew
-            vector = layouts[key[0]].count([row[4] for row in rows])
+            vector = layout.count(bodies)
             for part in sorted(set((np.nonzero(vector)[0] // PART).tolist())):
                 self._add_part(connection, (*key, part), vector[part * PART : (part + 1) * PART], fresh)
 
-    def _insert(self, connection: Any, key: Group, rows: Sequence[Row], width: int, checked: bool) -> int:
-        """Insert rows of one group, but for those whose id is there already; how many were new."""
-        ids, bodies = b"".join([row[1] for row in rows]), b"".join([row[4] for row in rows])
+    def _insert(
+        self, connection: Any, key: Group, reads: Sequence[Read], bodies: bytes, width: int, checked: bool
+    ) -> int:
+        """Insert reports of one group, but for those whose id is there already; how many were new."""
         survey, wave, covariates = key
-        values = [ids, wave, covariates, bodies, width, width, len(rows), survey, int(checked)]
+        ids = b"".join([read[0] for read in reads])
+        values = [ids, wave, covariates, bodies, width, width, len(reads), survey, int(checked)]
         return int(self._run(connection, self._insert_sql, values).rowcount)
 
     # Tallies.
@@ -137,27 +146,45 @@ class Adding(Database):
         rows = self._run(connection, "SELECT number, state, invited FROM surveys").fetchall()
         return {int(row[0]): (row[1], bool(row[2])) for row in rows}
 
-    def _sift(
-        self, connection: Any, block: Block, taken: dict[tuple[int, bytes], Row], state: tuple[str, bool] | None
-    ) -> Outcome:
+    def _sift(self, connection: Any, block: Block, taken: Taken, state: tuple[str, bool] | None) -> Outcome:
         """Take those of a block that are new; none if one of them contradicts what is there."""
-        rows = {(row[0], row[1]): row for row in block.rows()}
-        if len(rows) < len(block):
+        if block.batch is not None:
+            return self._sift_batch(connection, block, taken, state)
+        reads = {read[0]: read for read in block.reads}
+        if len(reads) < len(block):
             return Outcome(refused="conflict", detail="an id occurs twice in the batch")
-        known = self._known(connection, block) | {key: taken[key] for key in rows if key in taken}
-        for key, row in known.items():
-            if row != rows[key]:
-                return Outcome(refused="conflict", detail=f"id {key[1].hex()} is that of another report")
-        new = {key: row for key, row in rows.items() if key not in known}
+        known = self._known(connection, block) | {name: taken[name] for name in reads if name in taken}
+        for name, read in known.items():
+            if read != reads[name]:
+                return Outcome(refused="conflict", detail=f"id {name.hex()} is that of another report")
+        new = {name: read for name, read in reads.items() if name not in known}
         refused = self._refusal(connection, block, state) if new else None
         if refused is None:
             taken |= new
         return refused or Outcome(accepted=len(new), duplicates=len(known))
 
+    def _sift_batch(self, connection: Any, block: Block, taken: Taken, state: tuple[str, bool] | None) -> Outcome:
+        """Take those of a batch that are new, unless the batch was there before. Nobody can correct the others."""
+        key = [block.to.number, block.batch]
+        if self._run(connection, "SELECT 1 FROM batches WHERE survey = ? AND id = ?", key).fetchone():
+            return Outcome(duplicates=len(block))
+        if state is None or state[0] != "open":
+            return _closed(block)
+        self._run(connection, "INSERT INTO batches (survey, id) VALUES (?, ?)", key)
+        known = {**self._known(connection, block), **taken}
+        accepted = dropped = 0
+        for read in block.reads:
+            first = known.setdefault(read[0], read)
+            if first is read:
+                taken[read[0]] = read
+            accepted += first is read
+            dropped += first != read
+        return Outcome(accepted, len(block) - accepted - dropped, dropped=dropped)
+
     def _refusal(self, connection: Any, block: Block, state: tuple[str, bool] | None) -> Outcome | None:
         """Why new reports are not taken. An invitation that lets them in is spent by that."""
         if state is None or state[0] != "open":
-            return Outcome(refused="closed", detail=f"survey {block.to.survey.id} is closed")
+            return _closed(block)
         if block.expired:
             return Outcome(refused="expired", detail=f"survey {block.to.survey.id} has expired")
         if not state[1]:
@@ -168,23 +195,28 @@ class Adding(Database):
         done = self._run(connection, spend, [block.to.number, block.invitation])
         return None if done.rowcount == 1 else Outcome(refused="invitation", detail="the invitation is not valid")
 
-    def _known(self, connection: Any, block: Block) -> dict[tuple[int, bytes], Row]:
+    def _known(self, connection: Any, block: Block) -> Taken:
         """Those reports in the store that have an id of the block."""
-        found = {}
+        found: Taken = {}
         for at in range(0, len(block), LOOK_UP):
-            ids = list(block.ids[at : at + LOOK_UP])
+            ids = [read[0] for read in block.reads[at : at + LOOK_UP]]
             marks = ", ".join("?" * len(ids))
             sql = f"SELECT id, wave, covariates, body FROM reports WHERE survey = ? AND id IN ({marks})"  # noqa: S608
             for name, wave, covariates, body in self._run(connection, sql, [block.to.number, *ids]).fetchall():
-                key = (block.to.number, bytes(name))
-                found[key] = (*key, int(wave), covariates, bytes(body))
+                found[bytes(name)] = (bytes(name), int(wave), covariates, bytes(body))
         return found
 
 
-def _grouped(rows: Any) -> dict[Group, list[Row]]:
-    groups: defaultdict[Group, list[Row]] = defaultdict(list)
-    for row in rows:
-        groups[row[0], row[2], row[3]].append(row)
+def _closed(block: Block) -> Outcome:
+    return Outcome(refused="closed", detail=f"survey {block.to.survey.id} is closed")
+
+
+def _grouped(parts: Iterable[tuple[int, Iterable[Read]]]) -> dict[Group, list[Read]]:
+    """Reports to surveys, given by their numbers, by the tally that counts them."""
+    groups: defaultdict[Group, list[Read]] = defaultdict(list)
+    for number, reads in parts:
+        for read in reads:
+            groups[number, read[1], read[2]].append(read)
     return groups
 
 

@@ -6,7 +6,6 @@ mechanism's reports: whole numbers, or bytes of one length. The metadata names t
 
 from __future__ import annotations
 
-import itertools
 import json
 import secrets
 import struct
@@ -106,13 +105,7 @@ def decode(data: bytes, to: Published, most: int) -> Block:
 
 
 def _joined(to: Published, blocks: list[Block]) -> Block:
-    if len(blocks) == 1:
-        return blocks[0]
-    parts = [
-        list(itertools.chain.from_iterable(part))
-        for part in zip(*((b.ids, b.waves, b.covariates, b.bodies) for b in blocks), strict=True)
-    ]
-    return Block(to, *(parts or [[], [], [], []]))  # type: ignore[arg-type]
+    return blocks[0] if len(blocks) == 1 else Block(to, [read for block in blocks for read in block.reads])
 
 
 def _check_messages(data: bytes) -> None:
@@ -162,7 +155,8 @@ def block(batch: Any, to: Published) -> Block:
         raise ReportError(f"a wave must be from 0 to {to.survey.waves - 1}, got {int(waves.min())}..{int(waves.max())}")
     rows = _rows(batch, to.layout)
     ids = bytes_rows(batch.column("_id"), ID_BYTES).tobytes()
-    return Block(to, _cut(ids, ID_BYTES), waves.tolist(), _groups(batch, to), _cut(rows.tobytes(), to.layout.width))
+    bodies = _cut(rows.tobytes(), to.layout.width)
+    return Block(to, list(zip(_cut(ids, ID_BYTES), waves.tolist(), _groups(batch, to), bodies, strict=True)))
 
 
 def _cut(data: bytes, width: int) -> list[bytes]:
@@ -213,7 +207,7 @@ def _groups(batch: Any, to: Published) -> list[str]:
 def batch(rows: Sequence[Row], to: Published) -> Any:
     """A record batch of stored reports: what `block` reads."""
     shape, layout = schema(to.survey), to.layout
-    table = layout.array([row[4] for row in rows])
+    table = layout.array(b"".join([row[4] for row in rows]))
     covariates = [json.loads(row[3]) for row in rows]
     arrays = [pa.array([row[1] for row in rows], pa.binary(ID_BYTES)), pa.array([row[2] for row in rows], pa.int64())]
     arrays += [pa.array([one[c.id] for one in covariates], pa.string()) for c in to.survey.covariates]

@@ -5,9 +5,9 @@ from __future__ import annotations
 import asyncio
 import json
 import math
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Mapping
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Any
 from urllib.parse import parse_qsl
 
@@ -18,7 +18,12 @@ Receive = Callable[[], Awaitable[dict[str, Any]]]
 Send = Callable[[dict[str, Any]], Awaitable[None]]
 
 JSON = "application/json"
+HTML = "text/html; charset=utf-8"
 SAFE = (b"x-content-type-options", b"nosniff")
+DIGITS = 20
+"""Fewer than these has the length of a body that is worth looking at."""
+
+EMPTY = {"type": "http.response.body", "body": b"", "more_body": False}
 
 
 class Problem(Exception):  # noqa: N818
@@ -45,23 +50,79 @@ class Response:
     kind: str = JSON
     headers: Mapping[str, str] = field(default_factory=dict)
 
-    async def send(self, send: Send, bare: bool = False) -> None:
-        """Send it; a bare one has no body, only its length."""
-        body = self.body if isinstance(self.body, bytes) else json.dumps(finite(self.body)).encode()
-        headers = [(b"content-length", b"%d" % len(body)), *raw_headers(self.kind, tuple(self.headers.items()))]
+    async def send(self, send: Send, request: Request, ending: asyncio.Event) -> None:
+        """Send it; the answer to HEAD has no body, only its length."""
+        start, body = self._messages
+        await send(start)
+        await send(EMPTY if request.method == "HEAD" else body)
+
+    @cached_property
+    def _messages(self) -> tuple[dict[str, Any], dict[str, Any]]:
+        """As ASGI has it. A response may be sent many times."""
+        body = self.body if isinstance(self.body, bytes) else to_json(self.body)
+        headers = [(b"content-length", b"%d" % len(body)), *raw_headers(self.kind, self.headers)]
+        start = {"type": "http.response.start", "status": self.status, "headers": headers}
+        return start, {"type": "http.response.body", "body": body}
+
+
+@dataclass
+class Stream:
+    """A body that comes in parts, for as long as there are any, somebody listens, and the server does not end.
+
+    Whichever of the three stops first, the iterator is closed: its `finally` is the place to tidy up. Somebody who
+    takes nothing for as long as `patience`, in seconds, does not listen.
+    """
+
+    chunks: AsyncGenerator[bytes, None]
+    kind: str
+    headers: Mapping[str, str] = field(default_factory=dict)
+    status: int = 200
+    patience: float = 60.0
+
+    async def send(self, send: Send, request: Request, ending: asyncio.Event) -> None:
+        headers = raw_headers(self.kind, self.headers)
         await send({"type": "http.response.start", "status": self.status, "headers": headers})
-        await send({"type": "http.response.body", "body": b"" if bare else body})
+        try:
+            if request.method != "HEAD":
+                await self._race(self._pump(send), request.gone(), ending.wait())
+        except TimeoutError:
+            return  # Without an end, so that the server cuts the connection.
+        finally:
+            await self.chunks.aclose()
+        await send(EMPTY)
+
+    async def _pump(self, send: Send) -> None:
+        async for chunk in self.chunks:
+            message = {"type": "http.response.body", "body": chunk, "more_body": True}
+            await asyncio.wait_for(send(message), self.patience)
+
+    async def _race(self, *runners: Coroutine[Any, Any, Any]) -> None:
+        """Run all until one is done, and raise what the first raised."""
+        tasks = [asyncio.ensure_future(runner) for runner in runners]
+        try:
+            await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            for task in tasks:
+                task.cancel()
+            ends = await asyncio.gather(*tasks, return_exceptions=True)
+        error = ends[0]
+        if isinstance(error, Exception):
+            raise error
 
 
-@lru_cache(maxsize=256)
-def raw_headers(kind: str, headers: tuple[tuple[str, str], ...]) -> list[tuple[bytes, bytes]]:
-    """Headers as ASGI has them. Most responses have the same as the one before."""
-    given = [(name.lower().encode("latin-1"), value.encode("latin-1")) for name, value in headers]
+Reply = Response | Stream
+
+
+def raw_headers(kind: str, headers: Mapping[str, str]) -> list[tuple[bytes, bytes]]:
+    """Headers as ASGI has them."""
+    given = [(name.lower().encode("latin-1"), value.encode("latin-1")) for name, value in headers.items()]
     return [(b"content-type", kind.encode("latin-1")), SAFE, *given]
 
 
 class Request:
     """A request whose body has not been read yet."""
+
+    __slots__ = ("_headers", "_receive", "_scope", "method", "path")
 
     def __init__(self, scope: Scope, receive: Receive) -> None:
         self.method: str = scope["method"]
@@ -76,11 +137,13 @@ class Request:
 
     def header(self, name: bytes) -> str:
         """A header, or the empty string."""
-        return self._headers.get(name, b"").decode("latin-1")
+        value = self._headers.get(name)
+        return value.decode("latin-1") if value else ""
 
     @property
     def kind(self) -> str:
-        return self.header(b"content-type").partition(";")[0].strip().lower()
+        """The content type, without its parameters."""
+        return media_type(self._headers.get(b"content-type", b""))
 
     def query(self, *allowed: str) -> dict[str, list[str]]:
         """The parameters of the query, of which there must be no others than these."""
@@ -98,41 +161,55 @@ class Request:
             found.setdefault(name, []).append(value)
         return found
 
+    async def gone(self) -> None:
+        """Return when nobody is there any more. What comes until then is not read."""
+        while (await self._receive())["type"] != "http.disconnect":
+            pass
+
     async def body(self, most: int, seconds: float, deadlines: Deadlines) -> bytes:
         """The whole body, which must be there in time and not too large."""
-        length = self.header(b"content-length")
-        if length.isdecimal() and len(length) < 20 and int(length) > most:
+        length = self._headers.get(b"content-length", b"")
+        if length.isdigit() and len(length) < DIGITS and int(length) > most:
             raise too_large(most)
         task: Any = asyncio.current_task()
         deadlines.set(task, seconds)
         try:
-            return await self._read(most)
+            parts, size, more = [], 0, True
+            while more:
+                message = await self._receive()
+                if message["type"] == "http.disconnect":
+                    raise Disconnected
+                parts.append(message.get("body", b""))
+                size += len(parts[-1])
+                if size > most:
+                    raise too_large(most)
+                more = message.get("more_body", False)
+            return parts[0] if len(parts) == 1 else b"".join(parts)
         except asyncio.CancelledError:
             if not deadlines.clear(task):
                 raise
             task.uncancel()
-            message = f"the body must be sent within {seconds:g} seconds"
-            raise Problem(408, "too_slow", message, {"connection": "close"}) from None
+            raise too_slow(seconds) from None
         finally:
             deadlines.clear(task)
 
-    async def _read(self, most: int) -> bytes:
-        parts, size, more = [], 0, True
-        while more:
-            message = await self._receive()
-            if message["type"] == "http.disconnect":
-                raise Disconnected
-            parts.append(message.get("body", b""))
-            size += len(parts[-1])
-            if size > most:
-                raise too_large(most)
-            more = message.get("more_body", False)
-        return parts[0] if len(parts) == 1 else b"".join(parts)
+
+@lru_cache(maxsize=64)
+def media_type(value: bytes) -> str:
+    return value.decode("latin-1").partition(";")[0].strip().lower()
+
+
+def too_slow(seconds: float) -> Problem:
+    return Problem(408, "too_slow", f"the body must be sent within {seconds:g} seconds", {"connection": "close"})
 
 
 def too_large(most: int) -> Problem:
     message = f"the body must have at most {most:,} bytes"
     return Problem(413, "too_large", message, {"connection": "close"})
+
+
+def to_json(value: Any) -> bytes:
+    return json.dumps(finite(value)).encode()
 
 
 def finite(value: Any) -> Any:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import Any
 
 from sottovoce import canonical, wire
@@ -40,21 +40,25 @@ def _json(data: bytes, to: Published, most: int) -> Block:
     """One submission, or {"reports": [...]} with many."""
     quick = to.quick.read(data)
     if quick:
-        return _block(to, [quick])
+        return Block(to, (quick,))
     document = wire.parse(data)
     if isinstance(document, dict) and set(document) == {"reports"} and isinstance(document["reports"], list):
         documents = document["reports"]
         _check_count(len(documents), most)
-        return _block(to, _numbered(lambda one: _read(wire.check(one, to.survey), to), documents))
-    return _block(to, [_read(wire.check(document, to.survey), to)])
+        return Block(to, _numbered(lambda one: _read(wire.check(one, to.survey), to), documents))
+    return Block(to, [_read(wire.check(document, to.survey), to)])
 
 
 def _lines(data: bytes, to: Published, most: int) -> Block:
     """A submission on each line."""
     lines = data.removesuffix(b"\n").split(b"\n")
     _check_count(len(lines), most)
-    quick = to.quick.read
-    return _block(to, _numbered(lambda line: quick(line) or _read(wire.decode(line, to.survey), to), lines))
+    return Block(to, _numbered(lambda line: one(line, to), lines))
+
+
+def one(data: bytes, to: Published) -> Read:
+    """One submission."""
+    return to.quick.read(data) or _read(wire.decode(data, to.survey), to)
 
 
 def _arrow(data: bytes, to: Published, most: int) -> Block:
@@ -73,13 +77,14 @@ def _check_count(count: int, most: int) -> None:
         raise ReportError("a batch must have at least one report, got none")
 
 
-def _numbered(check: Callable[[Any], Read], parts: list[Any]) -> Iterable[Read]:
+def _numbered(check: Callable[[Any], Read], parts: list[Any]) -> list[Read]:
     """Submissions, checked; an error says which one of the batch it is about."""
-    for number, part in enumerate(parts):
-        try:
-            yield check(part)
-        except ReportError as error:
-            raise ReportError(f"report {number}: {error}") from None
+    found: list[Read] = []
+    try:
+        found.extend(map(check, parts))
+    except ReportError as error:
+        raise ReportError(f"report {len(found)}: {error}") from None
+    return found
 
 
 def _read(submission: wire.Submission, to: Published) -> Read:
@@ -87,11 +92,6 @@ def _read(submission: wire.Submission, to: Published) -> Read:
     covariates = canonical.dumps(submission.covariates).decode()
     to.quick.learn(covariates)
     return bytes.fromhex(submission.id), submission.wave, covariates, to.layout.pack(submission.reports)
-
-
-def _block(to: Published, parts: Iterable[Read]) -> Block:
-    ids, waves, covariates, bodies = zip(*parts, strict=True)
-    return Block(to, ids, waves, covariates, bodies)
 
 
 def _other_survey(data: bytes, to: Published) -> bool:

@@ -7,7 +7,7 @@ The vector has the number of reports to each question, then the cells of the que
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -86,7 +86,7 @@ class Layout:
     ...     "questions": [{"id": "pills", "text": "Do you take sleeping pills?", "kind": "yes_no"}]}).publish()
     >>> layout = Layout(survey)
     >>> row = layout.pack({"pills": 1})
-    >>> row.hex(), layout.unpack(row), layout.count([row, row]).tolist()
+    >>> row.hex(), layout.unpack(row), layout.count(row + row).tolist()
     ('0101', {'pills': 1}, [2, 0, 2])
     """
 
@@ -122,10 +122,11 @@ class Layout:
             for field in self.fields
         }
 
-    def array(self, rows: Sequence[bytes]) -> NDArray[np.uint8]:
-        return np.frombuffer(b"".join(rows), dtype=np.uint8).reshape(len(rows), self.width)
+    def array(self, rows: bytes) -> NDArray[np.uint8]:
+        """Rows, one after the other, as a table."""
+        return np.frombuffer(rows, dtype=np.uint8).reshape(-1, self.width)
 
-    def count(self, rows: Sequence[bytes]) -> NDArray[np.int64]:
+    def count(self, rows: bytes) -> NDArray[np.int64]:
         """The vector of these rows alone."""
         table = self.array(rows)
         vector = np.zeros(self.size, dtype=np.int64)

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from importlib import resources
 from typing import Any
 
 from sottovoce import __version__
+from sottovoce.collector.http import HTML, Request, Response
+from sottovoce.collector.routing import Table
 
 ID = {"type": "string", "pattern": "^[0-9a-f]{32}$"}
 COUNT = {"type": "integer", "minimum": 0}
 TEXT = {"type": "string"}
+NUMBER = {"type": "number"}
 DIGEST = {"type": "string", "pattern": "^sha256:[0-9a-f]{64}$"}
 
 
@@ -35,6 +40,7 @@ SCHEMAS: dict[str, Any] = {
     },
     "Batch": {**_object(reports={**_list({"$ref": "#/components/schemas/Submission"}), "minItems": 1}),
               "additionalProperties": False},
+    "Batched": _object(reports=COUNT),
     "Taken": _object(accepted=COUNT, duplicates=COUNT),
     "Survey": _object(sottovoce={"const": 1}, id={"type": "string", "pattern": "^[a-z0-9-]{1,64}$"}, title=TEXT,
                       questions=_list({"type": "object"})),
@@ -49,13 +55,23 @@ SCHEMAS: dict[str, Any] = {
                               estimates=_list({"type": "object"}))),
         withheld=_list(_object(**PLACE, reason=TEXT)),
     ),
+    "Differences": _object(
+        survey=TEXT, question=TEXT, by=TEXT, wave=COUNT, level=NUMBER, withheld=_list(TEXT),
+        groups=_list(_object(group=TEXT, n=COUNT, rows={"type": "object"})), test={"type": ["object", "null"]},
+        differences=_list(_object(label=TEXT, group=TEXT, other=TEXT, estimate=NUMBER, low=NUMBER, high=NUMBER,
+                                  p_value=NUMBER, adjusted=NUMBER)),
+        reason={"type": ["string", "null"]},
+    ),
+    "Plan": _object(chosen={"type": "object"}, mechanisms=_list({"type": "object"}), open={"type": ["object", "null"]},
+                    curve={"type": "object"}, needs=_list({"type": "object"}), posterior={"type": "object"},
+                    findings=_list(TEXT)),
     "Health": _object(status={"const": "ok"}),
 }  # fmt: skip
 
 ERRORS = {
     400: "Malformed, for another survey, or a bad query.",
     401: "No valid token.",
-    403: "A token of another role, or an invitation that is not valid.",
+    403: "A token of another role, an invitation that is not valid, or not the way of this survey's reports.",
     404: "No such survey.",
     405: "Another method is needed.",
     408: "The body did not come in time.",
@@ -107,6 +123,26 @@ QUERY = [
     _parameter("format", {"enum": ["json", "csv", "parquet", "arrow"]}, "The form of the answer."),
 ]
 
+EVENT = _object(event={"enum": ["survey", "state", "trouble"]}, data=TEXT)
+EVENTS = _parameter(
+    "events", {"type": "integer", "minimum": 1, "maximum": 1000}, "End after so many; never by default."
+)
+PLAN = [
+    _parameter(
+        "kind", {"enum": ["yes_no", "choice", "multiple", "ordered", "number", "text"]}, "The kind of question."
+    ),
+    _parameter("values", {"type": "integer", "minimum": 2, "maximum": 1000}, "How many there are to choose from."),
+    _parameter("low", NUMBER, "The least number that may be answered."),
+    _parameter("high", NUMBER, "The largest."),
+    _parameter("estimate", {"enum": ["mean", "distribution"]}, "What is wanted of numbers."),
+    _parameter("mechanism", TEXT, "One for this kind, or auto."),
+    _parameter("epsilon", {"type": "number", "minimum": 0.01, "maximum": 16}, "What a report may cost."),
+    _parameter("n", {"type": "integer", "minimum": 1, "maximum": 1_000_000_000}, "How many people answer."),
+    _parameter("margin", {"type": "number", "exclusiveMinimum": 0}, "Half the width of the interval that is wanted."),
+    _parameter("level", {"type": "number", "minimum": 0.5, "maximum": 0.9999}, "Coverage of the intervals."),
+    _parameter("prior", {"type": "number", "minimum": 0.001, "maximum": 0.999}, "What an attacker believes before."),
+]
+
 
 def _paths() -> dict[str, Any]:
     publish = _operation(
@@ -144,11 +180,33 @@ def _paths() -> dict[str, Any]:
                                (400, 403, 404, 408, 409, 410, 413, 415, 507), parameters=[INVITATION],
                                requestBody={"required": True, "content": bodies}),
         },
+        "/v1/surveys/{id}/batches": {
+            "parameters": [SURVEY],
+            "post": _operation("Send a batch of sealed reports: for the survey's shuffler alone",
+                               {200: ("The batch is durable.", _json("Batched"))},
+                               (400, 403, 404, 408, 410, 413, 415, 507),
+                               requestBody={"required": True, "content": {"application/octet-stream": BINARY}}),
+        },
         "/v1/surveys/{id}/estimates": {
             "parameters": [SURVEY],
             "get": _operation("Estimates", {200: ("Each with its error.", tables)}, (400, 401, 403, 404),
                               security=LOCKED, parameters=QUERY),
         },
+        "/v1/surveys/{id}/live": {
+            "parameters": [SURVEY],
+            "get": _operation("Results that come by themselves, as server-sent events: survey, state, trouble",
+                              {200: ("A stream.", {"text/event-stream": {"schema": EVENT}})}, (400, 401, 403, 404),
+                              security=LOCKED, parameters=[QUERY[1], EVENTS]),
+        },
+        "/v1/surveys/{id}/differences": {
+            "parameters": [SURVEY],
+            "get": _operation("How groups differ in one question", {200: ("With tests.", _json("Differences"))},
+                              (400, 401, 403, 404), security=LOCKED,
+                              parameters=[QUERY[1], QUERY[3], *(_parameter(name, TEXT, text) for name, text in (
+                                  ("question", "The question."), ("by", "The covariate that tells groups apart.")))]),
+        },
+        "/v1/plan": {"get": _operation("What a question tells and gives away, before it is asked",
+                                       {200: ("Numbers.", _json("Plan"))}, (400,), parameters=PLAN)},
         "/healthz": {"get": _operation("Whether the service works", {200: ("It does.", _json("Health"))}, ())},
         "/metrics": {"get": _operation("Counters", {200: ("For Prometheus.", {"text/plain": {"schema": TEXT}})}, ())},
     }  # fmt: skip
@@ -163,3 +221,19 @@ def document() -> dict[str, Any]:
         "paths": _paths(),
         "components": {"schemas": SCHEMAS, "securitySchemes": {"token": {"type": "http", "scheme": "bearer"}}},
     }  # fmt: skip
+
+
+PAGE_POLICY = "default-src 'none'; style-src 'unsafe-inline'; script-src 'self' 'unsafe-inline'; connect-src 'self'"
+
+
+def routes(origins: Mapping[str, str]) -> Table:
+    """The description for programs, and a page that shows it to people."""
+
+    async def describe(request: Request) -> Response:
+        return Response(200, document(), headers=origins)
+
+    async def reference(request: Request) -> Response:
+        page = resources.files("sottovoce.collector").joinpath("reference.html").read_bytes()
+        return Response(200, page, HTML, {"content-security-policy": PAGE_POLICY})
+
+    return {"/openapi.json": {"GET": describe}, "/docs": {"GET": reference}}

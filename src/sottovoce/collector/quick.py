@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import base64
 import re
+from binascii import unhexlify
 from collections.abc import Callable
 
 from sottovoce.collector.layout import Field, Layout
@@ -15,8 +16,8 @@ from sottovoce.errors import ReportError
 from sottovoce.reports import Bits, Index
 from sottovoce.wire import EXACT
 
-KNOWN = 4096
-"""Combinations of covariates that are remembered as allowed."""
+LISTED = 4096
+"""Combinations of covariates, waves and outcomes of a question that are looked up, not worked out."""
 
 Read = tuple[bytes, int, str, bytes]
 """Id, wave, covariates, row."""
@@ -26,35 +27,35 @@ class Quick:
     """Reads the canonical submissions to one survey."""
 
     def __init__(self, layout: Layout) -> None:
-        self.waves = layout.survey.waves
+        self.waves = {b"%d" % wave: wave for wave in range(min(layout.survey.waves, LISTED))}
         self.marks = ((1 << len(layout.fields)) - 1).to_bytes(layout.marks, "little")
-        self.known = set() if layout.survey.covariates else {b"{}"}
+        self.known = {} if layout.survey.covariates else {b"{}": "{}"}
         patterns = {field.id: _pattern(field) for field in layout.fields}
         order = sorted(patterns)
-        self.writers = [(order.index(field.id) + 3, _writer(field)) for field in layout.fields]
+        self.writers = [(order.index(field.id) + 2, _writer(field)) for field in layout.fields]
         reports = ",".join(f'"{name}":{patterns[name]}' for name in order)
         whole = (
             rf'\{{"covariates":(\{{[^{{}}]*\}}),"id":"([0-9a-f]{{32}})","reports":\{{{reports}\}},'
             rf'"survey":"{layout.survey.digest}","wave":(0|[1-9][0-9]{{0,8}})\}}'
         )
-        self.last = len(order) + 3
         self.match = re.compile(whole.encode("ascii")).fullmatch if all(patterns.values()) else None
 
     def read(self, data: bytes) -> Read | None:
         """What a canonical submission holds; None if these bytes need a closer look."""
         found = self.match(data) if self.match else None
-        if found is None or found[1] not in self.known or int(found[self.last]) >= self.waves:
+        if found is None:
             return None
-        parts = [write(found[at]) for at, write in self.writers]
-        if None in parts:
+        texts = found.groups()
+        covariates, wave = self.known.get(texts[0]), self.waves.get(texts[-1])
+        parts = [write(texts[at]) for at, write in self.writers]
+        if covariates is None or wave is None or None in parts:
             return None
-        row = b"".join([self.marks, *(part for part in parts if part is not None)])
-        return bytes.fromhex(found[2].decode("ascii")), int(found[self.last]), found[1].decode(), row
+        return unhexlify(texts[1]), wave, covariates, self.marks + b"".join(parts)  # type: ignore[arg-type]
 
     def learn(self, covariates: str) -> None:
         """Remember covariates that were checked."""
-        if len(self.known) < KNOWN:
-            self.known.add(covariates.encode())
+        if len(self.known) < LISTED:
+            self.known[covariates.encode()] = covariates
 
 
 def _pattern(field: Field) -> str:
@@ -71,6 +72,8 @@ def _writer(field: Field) -> Callable[[bytes], bytes | None]:
     if isinstance(shape, Bits):
         return lambda text: _bits(text, shape)
     outcomes = shape.outcomes if isinstance(shape, Index) else 0
+    if outcomes <= LISTED:
+        return {b"%d" % value: value.to_bytes(width, "little") for value in range(outcomes)}.get
 
     def number(text: bytes) -> bytes | None:
         value = int(text)

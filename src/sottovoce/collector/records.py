@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from sottovoce.collector.layout import Layout
-from sottovoce.collector.quick import Quick
+from sottovoce.collector.quick import Quick, Read
 from sottovoce.errors import StoreError
 from sottovoce.survey import Survey
 
@@ -40,31 +40,26 @@ class Published:
         return Quick(self.layout)
 
 
-@dataclass(frozen=True)
+@dataclass(slots=True)
 class Block:
     """The reports of one request, checked against their survey. They are taken all together or not at all."""
 
     to: Published
-    ids: Sequence[bytes]
-    waves: Sequence[int]
-    covariates: Sequence[str]
-    bodies: Sequence[bytes]
+    reads: Sequence[Read]
     invitation: bytes | None = None
     expired: bool = False
+    batch: bytes | None = None
+    """The id of the batch that a shuffler sent; such reports are taken one by one, and the batch once."""
 
     def __len__(self) -> int:
-        return len(self.ids)
-
-    def rows(self) -> list[Row]:
-        number = self.to.number
-        return [(number, *row) for row in zip(self.ids, self.waves, self.covariates, self.bodies, strict=True)]
+        return len(self.reads)
 
     def marked(self, invitation: bytes | None, expired: bool) -> Block:
         """The same with an invitation, or too late."""
         return replace(self, invitation=invitation, expired=expired)
 
 
-@dataclass(frozen=True)
+@dataclass(slots=True)
 class Outcome:
     """What became of a block: how many of its reports were new, how many known, or why none was taken."""
 
@@ -72,3 +67,5 @@ class Outcome:
     duplicates: int = 0
     refused: str | None = None
     detail: str = ""
+    dropped: int = 0
+    """Reports of a batch that contradict others of the same id."""

@@ -7,6 +7,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from sottovoce.collector import http
+from sottovoce.collector.http import JSON
 from sottovoce.collector.records import Published
 from sottovoce.errors import ParameterError, SottovoceError
 from sottovoce.estimate import Result
@@ -16,6 +18,9 @@ from sottovoce.render import label_text
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
+
+
+WAVE_DIGITS = 10
 
 
 @dataclass(frozen=True)
@@ -28,6 +33,26 @@ class Query:
     level: float = 0.95
     population: bool = False
     values: Sequence[str] = ()
+
+    @classmethod
+    def read(cls, asked: Mapping[str, Sequence[str]]) -> Query:
+        """From the parameters of an address, of which the last of each name counts unless it may have many."""
+        try:
+            wave = asked["wave"][-1] if "wave" in asked else None
+            if wave is not None and not (wave.isascii() and wave.isdecimal() and len(wave) < WAVE_DIGITS):
+                raise ValueError
+            level = float(asked.get("level", ["0.95"])[-1])
+            population = {"true": True, "false": False}[asked.get("population", ["false"])[-1]]
+        except (ValueError, KeyError):
+            raise ParameterError("wave must be a whole number, level a number, population true or false") from None
+        return cls(
+            tuple(asked.get("question", ())),
+            None if wave is None else int(wave),
+            tuple(dict.fromkeys(asked.get("by", ()))),
+            level,
+            population,
+            tuple(asked.get("value", ())),
+        )
 
     def check(self, to: Published) -> None:
         for name in self.questions:
@@ -90,6 +115,7 @@ def to_json(to: Published, findings: Sequence[Finding], query: Query) -> dict[st
     return {
         "survey": to.survey.id,
         "digest": to.survey.digest,
+        **({"guarantee": to.survey.guarantee.to_dict()} if to.survey.guarantee else {}),
         "results": [one.place | one.result.to_dict(**errors) for one in findings if one.result],
         "withheld": [one.place | {"reason": one.reason} for one in findings if not one.result],
     }
@@ -127,6 +153,17 @@ def _arrow(table: Any) -> bytes:
     with load("pyarrow.ipc").new_stream(sink, table.schema) as writer:
         writer.write_table(table)
     return bytes(sink.getvalue())
+
+
+def answer(
+    to: Published, vectors: Mapping[tuple[int, str], NDArray[Any]], query: Query, form: str
+) -> tuple[str, bytes]:
+    """What is asked for, in one of the forms: its content type and its bytes."""
+    findings = find(to, vectors, query)
+    if form == "json":
+        return JSON, http.to_json(to_json(to, findings, query))
+    kind, write = FORMATS[form]
+    return kind, write(to_table(findings, query))
 
 
 FORMATS: dict[str, tuple[str, Callable[[Any], bytes]]] = {

@@ -11,7 +11,7 @@ from typing import Protocol
 
 from sottovoce.errors import StoreError
 
-VERSION = 2
+VERSION = 3
 
 
 class Runner(Protocol):
@@ -51,7 +51,12 @@ def version_2(store: Runner) -> None:
     """)
 
 
-MIGRATIONS: tuple[Callable[[Runner], None], ...] = (version_1, version_2)
+def version_3(store: Runner) -> None:
+    """The random ids of the batches that came from shufflers, each taken once."""
+    store.script("CREATE TABLE batches (survey {whole} NOT NULL, id {blob} NOT NULL, PRIMARY KEY (survey, id)) {keyed}")
+
+
+MIGRATIONS: tuple[Callable[[Runner], None], ...] = (version_1, version_2, version_3)
 """The step to each version from the one before."""
 
 

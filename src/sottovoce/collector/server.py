@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import gc
 import signal
 import socket
@@ -10,15 +11,16 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from sottovoce.collector.app import Collector
+from sottovoce.collector.http import JSON, Problem, Receive, Request, Scope, Send, to_json
+from sottovoce.collector.service import Service
 from sottovoce.errors import FileError
 from sottovoce.lazy import load
 
 SWITCH = 0.001
 """Seconds after which the thread that writes gets its turn: it needs it seldom and briefly, and all wait for it."""
 
-GARBAGE = 20_000
-"""New objects between two searches for garbage: requests make many, and none in cycles."""
+GARBAGE = 200_000
+"""New objects between two searches for garbage: thousands of requests that wait make many, and none in cycles."""
 
 HEAD_BYTES = 2**15
 
@@ -38,7 +40,7 @@ def listen(host: str, port: int) -> socket.socket:
 
 
 def run(
-    app: Collector,
+    app: Service,
     listener: socket.socket,
     started: Callable[[], None] = lambda: None,
     head_seconds: float = 10.0,
@@ -56,7 +58,7 @@ def run(
     gc.set_threshold(GARBAGE)
     config = uvicorn.Config(
         app,
-        http=_protocol(head_seconds),
+        http=_protocol(head_seconds, connections),
         ws="none",
         lifespan="on",
         access_log=False,
@@ -65,17 +67,22 @@ def run(
         proxy_headers=False,
         timeout_keep_alive=idle_seconds,
         timeout_graceful_shutdown=drain_seconds,
-        limit_concurrency=connections,
     )
-    _server(uvicorn, started)(config).run(sockets=[listener])
+    _server(uvicorn, app, started)(config).run(sockets=[listener])
 
 
-def _server(uvicorn: Any, started: Callable[[], None]) -> Any:
+def _server(uvicorn: Any, app: Any, started: Callable[[], None]) -> Any:
     class Server(uvicorn.Server):  # type: ignore[misc]
         async def startup(self, sockets: list[socket.socket] | None = None) -> None:
             await super().startup(sockets=sockets)
             if not self.should_exit:
                 started()
+
+        async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+            """Responses without end would keep a server from ending: they are told first."""
+            if isinstance(app, Service):
+                app.ending.set()
+            await super().shutdown(sockets=sockets)
 
         @contextmanager
         def capture_signals(self) -> Iterator[None]:
@@ -90,8 +97,45 @@ def _server(uvicorn: Any, started: Callable[[], None]) -> Any:
     return Server
 
 
-def _protocol(seconds: float) -> Any:
-    """HTTP on one connection, which is cut if the head of a request does not come in time or does not end."""
+async def crowded(scope: Scope, receive: Receive, send: Send) -> None:
+    """The answer to a request when there are too many connections."""
+    problem = Problem(503, "busy", "there are too many connections", {"retry-after": "1", "connection": "close"})
+    await problem.response().send(send, Request(scope, receive), asyncio.Event())
+
+
+class Joining:
+    """A transport that sends the head of a response and its body by one call of the system, not two."""
+
+    def __init__(self, transport: Any) -> None:
+        self._transport, self._head = transport, b""
+        self.is_closing, self.abort = transport.is_closing, transport.abort
+
+    def write(self, data: bytes) -> None:
+        if self._head:
+            self._transport.write(self._head + data)
+            self._head = b""
+        elif data.startswith(b"HTTP/1.1 ") and b"\r\ncontent-length: " in data:
+            self._head = data
+        else:
+            self._transport.write(data)
+
+    def flush(self) -> None:
+        if self._head:
+            self.write(b"")
+
+    def close(self) -> None:
+        self.flush()
+        self._transport.close()
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._transport, name)
+
+
+def _protocol(seconds: float, connections: int) -> Any:
+    """HTTP on one connection, which is cut if the head of a request does not come in time or does not end.
+
+    What is not HTTP, or one connection too many, gets an error of the same shape as all others.
+    """
     base = load("uvicorn.protocols.http.httptools_impl").HttpToolsProtocol
 
     class Protocol(base):  # type: ignore[misc, valid-type]
@@ -100,6 +144,7 @@ def _protocol(seconds: float) -> Any:
 
         def connection_made(self, transport: Any) -> None:
             super().connection_made(transport)
+            self.transport = Joining(transport)
             self._expect()
 
         def connection_lost(self, exc: Exception | None) -> None:
@@ -117,7 +162,19 @@ def _protocol(seconds: float) -> Any:
 
         def on_headers_complete(self) -> None:
             self._cancel()
+            if len(self.connections) > connections:
+                self.app = crowded
             super().on_headers_complete()
+
+        def on_response_complete(self) -> None:
+            self.transport.flush()
+            super().on_response_complete()
+
+        def send_400_response(self, msg: str) -> None:
+            body = to_json({"error": {"code": "bad_http", "message": "this is not a request of HTTP/1.1"}})
+            head = f"HTTP/1.1 400 Bad Request\r\ncontent-type: {JSON}\r\ncontent-length: {len(body)}\r\n"
+            self.transport.write(head.encode("ascii") + b"connection: close\r\n\r\n" + body)
+            self.transport.close()
 
         def _expect(self) -> None:
             self.head = 0

@@ -37,7 +37,8 @@ class SQLiteStore(Store):
         super().__init__()
 
     def _connect(self) -> Any:
-        os.close(os.open(self.path, os.O_RDWR | os.O_CREAT, 0o600))
+        if not self.path.exists():  # To close a file drops all locks that this process holds on it, SQLite's too.
+            os.close(os.open(self.path, os.O_RDWR | os.O_CREAT, 0o600))
         connection = sqlite3.connect(self.path, timeout=BUSY, isolation_level=None, check_same_thread=False)
         try:
             connection.execute("PRAGMA journal_mode = WAL")
@@ -52,16 +53,7 @@ class SQLiteStore(Store):
         return connection.execute(sql, values)
 
     def _error(self, error: Exception) -> Exception | None:
-        if isinstance(error, OSError):
-            return Unavailable(f"{self.path}: cannot be opened: {error.strerror}")
-        if not isinstance(error, sqlite3.Error):
-            return None
-        code = getattr(error, "sqlite_errorcode", 0) & 0xFF
-        if code == sqlite3.SQLITE_FULL:
-            return Full("the disk is full")
-        if code in (sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_CORRUPT):
-            return StoreError(f"{self.path}: is not a store, or is damaged: {error}")
-        return Unavailable(f"the store cannot be used: {error}")
+        return meaning(error, self.path)
 
     def _version(self, connection: Any) -> int:
         application = connection.execute("PRAGMA application_id").fetchone()[0]
@@ -77,3 +69,17 @@ class SQLiteStore(Store):
     @property
     def size(self) -> int:
         return sum(path.stat().st_size for path in self.path.parent.glob(self.path.name + "*"))
+
+
+def meaning(error: Exception, path: Path) -> Exception | None:
+    """What an error of SQLite, or of the file under it, means; None if it is another one."""
+    if isinstance(error, OSError):
+        return Unavailable(f"{path}: cannot be opened: {error.strerror}")
+    if not isinstance(error, sqlite3.Error):
+        return None
+    code = getattr(error, "sqlite_errorcode", 0) & 0xFF
+    if code == sqlite3.SQLITE_FULL:
+        return Full("the disk is full")
+    if code in (sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_CORRUPT):
+        return StoreError(f"{path}: is not a store, or is damaged: {error}")
+    return Unavailable(f"the store cannot be used: {error}")

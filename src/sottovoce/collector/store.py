@@ -33,6 +33,8 @@ class Store(Adding):
 
     def publish(self, survey: Survey, invited: bool = False) -> bool:
         """Keep a published survey; whether it is new. The id of a survey stands for one document for ever."""
+        if invited and survey.shuffle is not None:
+            raise ParameterError(f"survey {survey.id!r} is shuffled: nobody could tell whose invitation is whose")
         document = survey.canonical()
         with self._transaction() as connection:
             known = self._run(connection, "SELECT digest FROM surveys WHERE id = ?", [survey.id]).fetchone()

@@ -1,26 +1,34 @@
 """Group commit: one thread writes what many requests wait for, as much at a time as has come in the meantime.
 
-While one transaction is on its way to the disk, the next one gathers. So the cost of making reports durable is shared
-by all that wait for it, without a delay for those that come one by one.
+What comes in one turn of the event loop is handed over together at its end, and while that is on its way to the disk,
+the next group gathers. So the cost of making reports durable, and of passing from one thread to the other, is shared by
+all that wait, without a delay for those that come one by one.
 """
 
 from __future__ import annotations
 
+import asyncio
+import queue
 import threading
-import time
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence, Sized
+from typing import Any, Protocol
 
-from sottovoce.collector.records import Block, Full, Outcome, Unavailable
-from sottovoce.collector.store import Store
+from sottovoce.collector.records import Full, Outcome, Unavailable
 from sottovoce.errors import SottovoceError
 
 Answer = Outcome | Exception
-Done = Callable[[Sequence[tuple[object, Answer]]], None]
+Waiting = tuple[Sized, "asyncio.Future[Outcome]"]
 
 
-LINGER = 0.002
-"""Seconds to wait for more to write, if the last group shows that many come at once."""
+class Keeper(Protocol):
+    """A store that makes blocks of reports durable, many in one transaction, and says what became of each."""
+
+    def add(self, blocks: Sequence[Any], /) -> Sequence[Outcome]: ...
+
+    def check(self) -> None: ...
+
+    def close(self) -> None: ...
 
 
 class Busy(SottovoceError):  # noqa: N818
@@ -28,63 +36,81 @@ class Busy(SottovoceError):  # noqa: N818
 
 
 class Writer(threading.Thread):
-    """Writes blocks in groups. `done` is called from its thread with what became of each, after it is durable."""
+    """Writes blocks in groups, for those who wait in an event loop until theirs is durable."""
 
-    def __init__(self, store: Store, done: Done, group: int = 10_000, pending: int = 100_000) -> None:
+    def __init__(
+        self, store: Keeper, loop: asyncio.AbstractEventLoop, group: int = 10_000, pending: int = 100_000
+    ) -> None:
         super().__init__(name="sottovoce-writer", daemon=True)
-        self.store, self.done, self.group, self.room = store, done, group, pending
-        self._taken = self._written = 0
-        self._queue: deque[tuple[Block, object]] = deque()
-        self._wake = threading.Event()
-        self._closing = False
-
-    @property
-    def pending(self) -> int:
+        self.store, self.loop, self.group, self.room = store, loop, group, pending
+        self.pending = 0
         """Reports that wait."""
-        return self._taken - self._written
+        self._waiting: deque[Waiting] = deque()
+        self._groups: queue.SimpleQueue[list[Waiting] | None] = queue.SimpleQueue()
+        self._busy = self._closing = False
+        self._lock = threading.Lock()
 
-    def submit(self, block: Block, ticket: object) -> None:
-        """Take a block in, always from the same thread; `done` will be called with its ticket."""
-        if self._closing or self.pending + len(block) > max(self.room, len(block)):
-            raise Busy("too many reports wait to be written")
-        self._taken += len(block)
-        self._queue.append((block, ticket))
-        if not self._wake.is_set():
-            self._wake.set()
+    def submit(self, block: Sized) -> asyncio.Future[Outcome]:
+        """Take a block in, from the event loop; what became of it, once that is durable."""
+        size = len(block)
+        future: asyncio.Future[Outcome] = self.loop.create_future()
+        with self._lock:
+            if self._closing or self.pending + size > max(self.room, size):
+                raise Busy("too many reports wait to be written")
+            self._waiting.append((block, future))
+        self.pending += size
+        if not self._busy:
+            self._busy = True
+            self.loop.call_soon(self._hand_over)
+        return future
 
     def close(self) -> None:
         """Write all that was taken in, then end."""
-        self._closing = True
-        self._wake.set()
+        with self._lock:
+            self._closing = True
+            self._groups.put(None)
         if self.is_alive():
             self.join()
 
     def run(self) -> None:
-        last = 1
-        while group := self._next(last):
-            answers = self._write([block for block, _ in group])
-            last = len(group)
-            self._written += sum(len(block) for block, _ in group)
-            self.done([(ticket, answer) for (_, ticket), answer in zip(group, answers, strict=True)])
+        while group := self._groups.get():
+            self._finish(group)
+        while self._waiting:
+            self._finish(self._next())
 
-    def _next(self, last: int) -> list[tuple[Block, object]]:
-        """All that waits, up to the size of a group; nothing at the very end.
+    def _hand_over(self) -> None:
+        with self._lock:
+            if not self._closing:
+                self._groups.put(self._next())
 
-        If fewer wait than half of those before, the others are likely to be on their way, having just been answered.
-        """
-        while not self._queue and not self._closing:
-            self._wake.wait()
-            self._wake.clear()
-        if 2 * len(self._queue) < last and not self._closing:
-            time.sleep(LINGER)
-        group: list[tuple[Block, object]] = []
-        count = 0
-        while self._queue and (not group or count + len(self._queue[0][0]) <= self.group):
-            group.append(self._queue.popleft())
-            count += len(group[-1][0])
+    def _next(self) -> list[Waiting]:
+        """All that waits, up to the size of a group."""
+        group = [self._waiting.popleft()]
+        size = len(group[0][0])
+        while self._waiting and size + len(self._waiting[0][0]) <= self.group:
+            group.append(self._waiting.popleft())
+            size += len(group[-1][0])
         return group
 
-    def _write(self, blocks: list[Block], again: bool = True) -> Sequence[Answer]:
+    def _finish(self, group: list[Waiting]) -> None:
+        answers = self._write([block for block, _ in group])
+        self.loop.call_soon_threadsafe(self._done, group, answers)
+
+    def _done(self, group: list[Waiting], answers: Sequence[Answer]) -> None:
+        """Wake those who wait, but for those who have gone, and see to it that the next group follows."""
+        for (block, future), answer in zip(group, answers, strict=True):
+            self.pending -= len(block)
+            if future.done():
+                continue
+            if isinstance(answer, Exception):
+                future.set_exception(answer)
+            else:
+                future.set_result(answer)
+        self._busy = bool(self._waiting)
+        if self._busy:
+            self.loop.call_soon(self._hand_over)
+
+    def _write(self, blocks: list[Sized], again: bool = True) -> Sequence[Answer]:
         """Write a group; if it fails for another reason than the database, each block alone.
 
         A connection may have broken since its last use, so there is a second try: reports are counted once anyway.

@@ -1,8 +1,10 @@
 """From noisy reports to statistical conclusions: intervals, tests and models."""
 
+from sottovoce.inference.bounded import anytime_mean
 from sottovoce.inference.detectable import detectable, detectable_change
 from sottovoce.inference.difference import difference_test
 from sottovoce.inference.draws import DrawnProportion
+from sottovoce.inference.groups import Difference, differences
 from sottovoce.inference.histogram import Likelihood, marginal
 from sottovoce.inference.joint import JointProportions
 from sottovoce.inference.max_error import MaxError, max_error
@@ -15,6 +17,7 @@ from sottovoce.inference.waves import Change, change
 __all__ = [
     "Change",
     "ConfidenceSequence",
+    "Difference",
     "DrawnProportion",
     "JointProportions",
     "Likelihood",
@@ -23,10 +26,12 @@ __all__ = [
     "Proportions",
     "TestResult",
     "anytime",
+    "anytime_mean",
     "change",
     "detectable",
     "detectable_change",
     "difference_test",
+    "differences",
     "fit_test",
     "homogeneity_test",
     "independence_test",

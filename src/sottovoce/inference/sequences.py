@@ -17,7 +17,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from sottovoce.errors import ParameterError
-from sottovoce.estimate import Estimate
+from sottovoce.estimate import Estimate, Shares
 from sottovoce.estimate.frequencies import Interval
 from sottovoce.inference.checks import check_level, check_share, check_whole
 from sottovoce.inference.search import last_kept
@@ -56,8 +56,11 @@ def _mixture(p: float, q: float) -> tuple[float, float]:
     return mean * total, (1 - mean) * total
 
 
-def _ends(yes: Any, n: Any, p: float, q: float, alpha: float) -> Interval:
-    """The proportions at the ends of the interval: on either side of the estimate, where the evidence is 1/alpha."""
+def anytime_ends(yes: Any, n: Any, p: float, q: float, alpha: float) -> Interval:
+    """The proportions at the ends of the interval: on either side of the estimate, where the evidence is 1/alpha.
+
+    Numbers of yes answers and of all answers may be arrays.
+    """
     share = np.asarray(np.divide(yes, np.maximum(n, 1)), dtype=np.float64)
 
     def kept(rate: Floats) -> NDArray[np.bool_]:
@@ -68,11 +71,12 @@ def _ends(yes: Any, n: Any, p: float, q: float, alpha: float) -> Interval:
     return Interval(np.minimum(*ends), np.maximum(*ends))
 
 
-def anytime(estimate: Estimate, level: float = 0.95, simultaneous: bool = False) -> Interval:
+def anytime(estimate: Estimate | Shares, level: float = 0.95, simultaneous: bool = False) -> Interval:
     """Intervals about the population for all values of an estimate, which hold at every peek while reports come in.
 
     Simultaneous ones hold for all values of the domain and at every peek at once (Bonferroni). As those of an estimate,
-    they surround the unbiased frequencies and may reach beyond 0 and 1.
+    they surround the unbiased frequencies and may reach beyond 0 and 1. Of shares, each has the reports of those who
+    were asked about it.
 
     >>> from sottovoce import KRR
     >>> e = KRR(3, p=0.6).tally().add_many([0] * 52 + [1] * 26 + [2] * 22).estimate()
@@ -80,10 +84,13 @@ def anytime(estimate: Estimate, level: float = 0.95, simultaneous: bool = False)
     >>> low.round(3), high.round(3)
     (array([ 0.431, -0.139, -0.222]), array([1.163, 0.509, 0.41 ]))
     """
-    if not isinstance(estimate, Estimate):
+    if not isinstance(estimate, Estimate | Shares):
         raise ParameterError(f"anytime needs an estimate of frequencies, got {estimate!r:.60}")
     alpha = (1 - check_level(level)) / (estimate.domain.size if simultaneous else 1)
-    low, high = _ends(estimate.support, estimate.n, float(estimate.p), float(estimate.q), alpha)
+    p, q = float(estimate.p), float(estimate.q)
+    if isinstance(estimate, Shares):
+        return anytime_ends(estimate.yes, estimate.asked, p, q, alpha)
+    low, high = anytime_ends(estimate.support, estimate.n, p, q, alpha)
     return Interval(estimate._ordered(low), estimate._ordered(high))
 
 
@@ -126,7 +133,7 @@ class ConfidenceSequence:
     def interval(self, yes: int, n: int) -> tuple[float, float]:
         """The interval for so many yes among n answers in all, cut to [0, 1]; nothing is counted."""
         yes, n = _check_answers(yes, n)
-        low, high = _ends(yes, n, self.p, self.q, 1 - self.level)
+        low, high = anytime_ends(yes, n, self.p, self.q, 1 - self.level)
         return float(low.clip(0, 1)), float(high.clip(0, 1))
 
     def p_value(self, proportion: float) -> float:

@@ -1,0 +1,167 @@
+"""Results that come by themselves: a stream of events for each page that looks, from one computation for all of them.
+
+An event holds all there is to show, so that a page which missed some, or which had to connect again, misses nothing.
+A survey that nobody looks at costs nothing.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import time
+from collections.abc import AsyncGenerator
+from typing import TYPE_CHECKING, Any
+
+from sottovoce.collector.http import Problem, Request, Stream, finite
+from sottovoce.collector.overview import Overview, describe
+from sottovoce.collector.records import Published
+from sottovoce.collector.results import Query
+from sottovoce.collector.routing import Table
+from sottovoce.errors import ParameterError
+
+if TYPE_CHECKING:
+    from sottovoce.collector.app import Collector
+
+EVENTS = "text/event-stream"
+HEADERS = {"cache-control": "no-store", "x-accel-buffering": "no"}
+
+PAUSE = 0.5
+"""Seconds between two looks: no more than two events a second."""
+
+SHARE = 0.25
+"""The part of the time that may go into looking: after a long computation there is a longer pause."""
+
+POLL = 5.0
+"""Seconds after which the store is asked anyway: another collector may share it."""
+
+BEAT = 15.0
+"""Seconds after which something is sent anyway, so that nobody in between closes a quiet connection."""
+
+LIFETIME = 900.0
+"""Seconds after which a page must connect again, and show its token again."""
+
+PATIENCE = 30.0
+"""Seconds after which somebody who takes nothing is taken to have gone."""
+
+LISTENERS = 1000
+MOST_EVENTS = 1000
+
+
+class Feed:
+    """One survey in one wave, watched for all who look at it."""
+
+    def __init__(self, live: Live, to: Published, wave: int | None) -> None:
+        self.live, self.to = live, to
+        self.overview = Overview(to, wave)
+        self.listeners = self.number = 0
+        self.event = b""
+        self._news = asyncio.Event()
+        self._task: asyncio.Task[None] | None = None
+
+    def enter(self) -> None:
+        self.listeners += 1
+        if self._task is None:
+            self._task = asyncio.get_running_loop().create_task(self._run())
+
+    def leave(self) -> bool:
+        """Whether nobody looks any more."""
+        self.listeners -= 1
+        if not self.listeners and self._task is not None:
+            self._task.cancel()
+            self._task = None
+        return not self.listeners
+
+    async def later(self, seen: int, seconds: float) -> bool:
+        """Wait for an event after the one that was seen; whether there is one."""
+        if self.number == seen:
+            try:
+                await asyncio.wait_for(self._news.wait(), seconds)
+            except TimeoutError:
+                return False
+        return True
+
+    async def _run(self) -> None:
+        version, asked = -1, 0.0
+        while True:
+            began, now = time.monotonic(), self.live.app.traffic.version(self.to.survey.id)
+            if now != version or began - asked >= self.live.poll:
+                version, asked = now, began
+                await self._look()
+            took = time.monotonic() - began
+            await asyncio.sleep(max(self.live.pause, took / SHARE - took))
+
+    async def _look(self) -> None:
+        """Work out how the survey stands, and tell everybody if that has changed. An error is news too."""
+        try:
+            async with self.live.one:
+                event = await asyncio.to_thread(self._state)
+        except Exception:
+            event = _event("trouble", {"code": "storage_unavailable"})
+        if event != self.event:
+            self.event, self.number = event, self.number + 1
+            self._news.set()
+            self._news = asyncio.Event()
+
+    def _state(self) -> bytes:
+        app, survey = self.live.app, self.to.survey
+        state = app.store.state(survey.id)
+        if state == "open" and survey.expires is not None and app.clock() >= survey.expires:
+            state = "expired"
+        overview = self.overview.state(app.store.vectors(self.to))
+        return _event("state", {"state": state, **overview, "health": app.traffic.of(survey.id)})
+
+
+class Live:
+    """The streams of a collector."""
+
+    def __init__(self, app: Collector, pause: float = PAUSE, poll: float = POLL, beat: float = BEAT) -> None:
+        self.app, self.pause, self.poll, self.beat = app, pause, poll, beat
+        self.one = asyncio.Semaphore(1)
+        self.feeds: dict[tuple[str, int | None], Feed] = {}
+
+    def routes(self) -> Table:
+        return {"/v1/surveys/{id}/live": {"GET": self.watch}}
+
+    @property
+    def listeners(self) -> int:
+        return sum(feed.listeners for feed in self.feeds.values())
+
+    async def watch(self, request: Request, name: str) -> Stream:
+        await self.app.admit(request)
+        to = await self.app.find(name)
+        asked = request.query("wave", "events")
+        query, count = Query.read(asked), _count(asked["events"][-1]) if "events" in asked else None
+        query.check(to)
+        if self.listeners >= LISTENERS:
+            raise Problem(503, "busy", "too many look at results at the moment", {"retry-after": "5"})
+        return Stream(self.events(to, query.wave, count), EVENTS, HEADERS, patience=PATIENCE)
+
+    async def events(
+        self, to: Published, wave: int | None = None, count: int | None = None
+    ) -> AsyncGenerator[bytes, None]:
+        """What the survey is, then how it stands, again and again; a comment when there is nothing new for long."""
+        feed = self.feeds.setdefault((to.survey.id, wave), Feed(self, to, wave))
+        feed.enter()
+        try:
+            seen, end = 0, time.monotonic() + LIFETIME
+            yield b"retry: 1000\n" + _event("survey", describe(to))
+            while time.monotonic() < end and count != 0:
+                if await feed.later(seen, self.beat):
+                    seen, count = feed.number, None if count is None else count - 1
+                    yield feed.event
+                else:
+                    yield b": still here\n\n"
+        finally:
+            if feed.leave():
+                self.feeds.pop((to.survey.id, wave), None)
+
+
+def _count(text: str) -> int:
+    """After how many events to end."""
+    if not (text.isascii() and text.isdecimal() and len(text) <= 4 and 1 <= int(text) <= MOST_EVENTS):
+        raise ParameterError(f"events must be a whole number from 1 to {MOST_EVENTS:,}, got {text!r:.20}")
+    return int(text)
+
+
+def _event(name: str, data: Any) -> bytes:
+    return f"event: {name}\ndata: {json.dumps(finite(data), separators=(',', ':'))}\n\n".encode()

@@ -1,0 +1,64 @@
+"""Which handler answers which address.
+
+A table is `{"/v1/surveys/{id}": {"GET": handler}}`. A part in braces stands for anything but nothing, and is given to
+the handler after the request. A part that is spelled out goes before one in braces.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any
+
+from sottovoce.collector.http import Problem, Reply
+
+Handler = Callable[..., Awaitable[Reply]]
+"""Takes the request and the parts of its address that are in braces."""
+
+Methods = Mapping[str, Handler]
+Table = Mapping[str, Methods]
+
+ANY = "{}"
+
+
+class Router:
+    """The handlers of all tables that were added.
+
+    >>> async def show(request, name): ...
+    >>> router = Router()
+    >>> router.add({"/s/{id}": {"GET": show}})
+    >>> methods, values = router.find("/s/habits")
+    >>> list(methods), values
+    (['GET'], ['habits'])
+    """
+
+    def __init__(self) -> None:
+        self.table: dict[str, Methods] = {}
+        self._root: dict[str, Any] = {}
+
+    def add(self, table: Table) -> None:
+        """Add routes; an address that is there already keeps its methods and gets these too."""
+        for pattern, methods in table.items():
+            self.table[pattern] = {**self.table.get(pattern, {}), **methods}
+            node = self._root
+            for part in pattern.removeprefix("/").split("/"):
+                node = node.setdefault(ANY if part.startswith("{") else part, {})
+            node["/"] = self.table[pattern]
+
+    def find(self, path: str) -> tuple[Methods, list[str]]:
+        """The handlers for an address by their methods, and its parts in braces."""
+        node, values = self._root, []
+        for part in path.removeprefix("/").split("/"):
+            if part in node and part != ANY:
+                node = node[part]
+            elif part and ANY in node:
+                node = node[ANY]
+                values.append(part)
+            else:
+                raise nothing_here()
+        if "/" not in node:
+            raise nothing_here()
+        return node["/"], values
+
+
+def nothing_here() -> Problem:
+    return Problem(404, "not_found", "there is nothing at this address")

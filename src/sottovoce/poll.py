@@ -1,0 +1,304 @@
+"""A live poll: one question that people answer on their phones, randomized there; how it stands at any time.
+
+A poll is a survey like any other, with one question. What is here makes it, answers it as a class would, and writes
+down how it ended.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import html
+import json
+import math
+import random
+import re
+import secrets
+import socket
+import tempfile
+import threading
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+from sottovoce import transport
+from sottovoce.client import Respondent
+from sottovoce.collector import open_store
+from sottovoce.errors import ParameterError
+from sottovoce.estimate import Result
+from sottovoce.lazy import load
+from sottovoce.ledger import DEFAULT_BUDGET
+from sottovoce.mechanisms import KRR, RandomizedResponse
+from sottovoce.privacy import check_epsilon, check_probability, log_above
+from sottovoce.render import ACCENT, html_table, label_text, plural
+from sottovoce.survey import Survey
+from sottovoce.survey.words import in_words
+
+QUESTION = "vote"
+TRUTH = Fraction(3, 4)
+MINIMUM = 5
+"""Nothing is shown of the first four reports. What protects them is that they were randomized, not that."""
+
+YES_NO = ("no", "yes")
+VOTING = 8
+"""Simulated voters that are at it at the same time."""
+
+
+def ballot(
+    question: str,
+    options: Sequence[str] = YES_NO,
+    *,
+    bounds: tuple[float, float] | None = None,
+    truth: float | Fraction | None = None,
+    epsilon: float | None = None,
+    minimum: int = MINIMUM,
+    mark: str | None = None,
+) -> Survey:
+    """The survey of a poll: yes or no, one of several options, or a number within bounds.
+
+    `truth` is the probability that a report is the answer itself (of a number: that its side is told right). With
+    `epsilon` instead the mechanism is the best one. The `mark` ends the survey's id; without one it is random, since
+    phones take two polls of one id for the same.
+
+    >>> survey = ballot("Vanilla or chocolate?", ["vanilla", "chocolate"], truth=0.75, mark="monday")
+    >>> survey.id, survey.question("vote").mechanism.p, round(survey.epsilon, 4)
+    ('vanilla-or-chocolate-monday', 0.75, 1.0986)
+    """
+    if truth is not None and epsilon is not None:
+        raise ParameterError("give either truth or epsilon, not both")
+    exact = check_probability("truth", TRUTH if truth is None else truth)
+    epsilon = None if epsilon is None else check_epsilon(epsilon)
+    asked = _number(bounds, exact, epsilon) if bounds is not None else _choice(options, exact, epsilon)
+    document = {
+        "sottovoce": 1,
+        "id": f"{_slug(question)}-{mark or secrets.token_hex(3)}",
+        "title": question,
+        "minimum": minimum,
+        "questions": [{"id": QUESTION, "text": question, **asked}],
+    }
+    return Survey.from_dict(document).publish()
+
+
+def _choice(options: Sequence[str], truth: Fraction, epsilon: float | None) -> dict[str, Any]:
+    values = list(options)
+    asked = {"kind": "yes_no" if len(values) == 2 else "choice", "values": values}
+    if len(values) < 2:
+        raise ParameterError(f"a poll must have at least 2 options, got {len(values)}")
+    if epsilon is not None:
+        return asked | {"epsilon": epsilon} | ({"mechanism": "rr"} if len(values) == 2 else {})
+    if truth * len(values) <= 1:
+        raise ParameterError(
+            f"truth must be above 1/{len(values)}, what a blind guess would give, got {float(truth):g}"
+        )
+    m = RandomizedResponse(p=truth, domain=values) if len(values) == 2 else KRR(values, p=truth)
+    return asked | {"mechanism": m.to_dict(), "epsilon": m.epsilon}
+
+
+def _number(bounds: tuple[float, float], truth: Fraction, epsilon: float | None) -> dict[str, Any]:
+    """A number is rounded at random to one of the bounds, and that is told by randomized response."""
+    low, high = bounds
+    asked = {"kind": "number", "low": low, "high": high, "outside": "clip"}
+    if epsilon is not None:
+        return asked | {"epsilon": epsilon}
+    if truth <= Fraction(1, 2):
+        raise ParameterError(f"truth must be above 1/2, the chance of a blind guess, got {float(truth):g}")
+    p = RandomizedResponse(p=truth).p
+    domain = {"low": float(low), "high": float(high), "steps": 1, "outside": "clip"}
+    none = dict.fromkeys(("share", "window", "inside"))
+    cost = log_above(p / (1 - p))
+    m = {"mechanism": "mean", "domain": domain, "kind": "rounding", "p": float(p), **none, "epsilon": cost}
+    return asked | {"estimate": "mean", "mechanism": m, "epsilon": cost}
+
+
+def _slug(text: str) -> str:
+    """Words of a text for an address."""
+    words = re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-")
+    return words[:24].strip("-") or "poll"
+
+
+def mark_of(*said: object) -> str:
+    """The same few letters for the same words: a poll that is begun again in the same folder is the same poll."""
+    return hashlib.sha256(json.dumps(said, default=str).encode()).hexdigest()[:6]
+
+
+# Simulated voters.
+
+
+def shares_of(options: int, shares: Sequence[float | Fraction] | None) -> list[float]:
+    """The shares of simulated voters for each option: as given, or drawn at random."""
+    if shares is None:
+        weights = [random.expovariate(1.0) for _ in range(options)]
+        return [weight / math.fsum(weights) for weight in weights]
+    given = [float(share) for share in shares]
+    if len(given) != options or not all(share >= 0 for share in given) or abs(math.fsum(given) - 1) > 1e-9:
+        got = ", ".join(f"{share:g}" for share in given)
+        raise ParameterError(f"shares must be {options} numbers from 0 to 1 that add up to 1, got {got:.60}")
+    return given
+
+
+def electorate(survey: Survey, voters: int, shares: Sequence[float | Fraction] | None = None) -> list[Any]:
+    """The true answers of simulated voters: options in some shares, or numbers around a common one."""
+    item = survey.question(QUESTION)
+    if item.low is not None and item.high is not None:
+        if shares is not None:
+            raise ParameterError("shares are for options, not for numbers")
+        middle, width = random.uniform(1, 9), item.high - item.low
+        return [item.low + width * random.betavariate(middle, 10 - middle) for _ in range(voters)]
+    labels = list(item.mechanism.domain.labels)
+    return random.choices(labels, shares_of(len(labels), shares), k=voters)
+
+
+def vote(url: str, answers: Sequence[Any], seconds: float, ended: threading.Event) -> int:
+    """Answer a poll as so many people would, spread over some seconds: each on a device of its own, by HTTP.
+
+    Returns how many reports were acknowledged; it stops early when `ended` is set.
+    """
+    survey = Survey.loads(transport.fetch(url))
+    budget = max(DEFAULT_BUDGET, survey.epsilon)
+    with tempfile.TemporaryDirectory(prefix="sottovoce-voters-") as folder, ThreadPoolExecutor(VOTING) as pool:
+
+        def pause(wait: float) -> None:
+            ended.wait(wait)
+
+        def one(at: int) -> int:
+            if ended.is_set():
+                return 0
+            device = Path(folder, f"{at}.sqlite")
+            body = Respondent(device, budget).answer(survey, {QUESTION: answers[at]})
+            device.unlink()
+            try:
+                return int(transport.send(url, body, attempts=3, sleep=pause)["accepted"])
+            except (transport.Rejected, transport.Undelivered):
+                return 0
+
+        coming = []
+        for at in range(len(answers)):
+            if ended.wait(random.uniform(0, 2 * seconds / len(answers))):
+                break
+            coming.append(pool.submit(one, at))
+        return sum(vote.result() for vote in coming)
+
+
+def truth_of(survey: Survey, answers: Sequence[Any]) -> dict[str, Any]:
+    """What simulated voters really answered."""
+    if survey.question(QUESTION).kind == "number":
+        return {"mean": math.fsum(answers) / len(answers)}
+    counts = Counter(answers)
+    labels = survey.question(QUESTION).mechanism.domain.labels
+    return {"frequency": {str(label): counts[label] / len(answers) for label in labels}}
+
+
+def truth_in_words(survey: Survey, answers: Sequence[Any]) -> str:
+    """The same in a line."""
+    truth = truth_of(survey, answers)
+    if "mean" in truth:
+        return f"mean {truth['mean']:.4g}"
+    return ", ".join(f"{label_text(label)} {share:.4g}" for label, share in truth["frequency"].items())
+
+
+# How it ended.
+
+
+def outcome(data: Path, survey: Survey) -> Result | None:
+    """The result of a poll from the folder of its collector; none from fewer reports than its minimum."""
+    with closing(open_store(data)) as store:
+        to = store.survey(survey.id)
+        vectors = list(store.vectors(to).values()) if to is not None else []
+        if to is None or not vectors:
+            return None
+        tally = to.layout.tally(QUESTION, sum(vectors[1:], vectors[0]))
+        return tally.estimate() if tally.n >= survey.minimum else None
+
+
+def record(survey: Survey, result: Result | None, simulated: Mapping[str, Any] | None = None) -> dict[str, Any]:
+    """How a poll ended, for JSON."""
+    item = survey.question(QUESTION)
+    return {
+        "question": survey.title,
+        "survey": survey.id,
+        "digest": survey.digest,
+        "epsilon": survey.epsilon,
+        "mechanism": item.mechanism.to_dict(),
+        "odds": in_words(item),
+        "result": None if result is None else result.to_dict(),
+        **({"simulated": dict(simulated)} if simulated else {}),
+    }
+
+
+STYLE = (
+    "body{font:1rem/1.55 system-ui,sans-serif;max-width:44rem;margin:2rem auto;padding:0 1rem;color:#1f2d33}"
+    "h1{font:600 1.9rem/1.2 Charter,Georgia,serif}table{border-collapse:collapse;width:100%}"
+    "caption{text-align:start;color:#556870}th,td{text-align:end;padding:.35rem .6rem;border-bottom:1px solid #d5dddc}"
+    "th:first-child,td:first-child{text-align:start}svg{width:100%;height:auto}"
+    "@media(prefers-color-scheme:dark){body{background:#12191b;color:#e3ebea}text{fill:#e3ebea}}"
+)
+
+
+def page(survey: Survey, result: Result | None) -> str:
+    """How a poll ended, as one file of HTML that loads nothing from elsewhere."""
+    title = html.escape(survey.title)
+    shown = "<p>There were too few reports to show anything.</p>" if result is None else (
+        chart(survey, result) + html_table(*result.table(), result.caption))  # fmt: skip
+    words = html.escape(in_words(survey.question(QUESTION)))
+    return (
+        f'<!doctype html><html lang="en"><head><meta charset="utf-8"><title>{title}</title>'
+        f'<meta name="viewport" content="width=device-width, initial-scale=1"><style>{STYLE}</style></head><body>'
+        f'<h1 dir="auto">{title}</h1>{shown}<p>Every answer was randomized on its own device before it was sent: '
+        f"{words} (epsilon = {survey.epsilon:.6g}). The errors are about those who answered.</p></body></html>\n"
+    )
+
+
+def chart(survey: Survey, result: Result) -> str:
+    """A dot and its interval for each option, drawn in SVG."""
+    rows, item = result.rows(), survey.question(QUESTION)
+    low, high = (item.low, item.high) if item.kind == "number" else (0.0, 1.0)
+    low, high = min(low, *(row.low for row in rows)), max(high, *(row.high for row in rows))
+    parts = []
+    for at, row in enumerate(rows):
+        x = [30 + 580 * (value - low) / (high - low) for value in (row.low, getattr(row, result.measure), row.high)]
+        y, name = 44 * at, html.escape(label_text(row.label))
+        parts.append(
+            f'<text x="30" y="{y + 16}" font-size="14">{name:.80}</text>'
+            f'<path d="M{x[0]:.1f} {y + 28}H{x[2]:.1f}" stroke="{ACCENT}" stroke-width="4" stroke-opacity=".5"/>'
+            f'<circle cx="{x[1]:.1f}" cy="{y + 28}" r="6" fill="{ACCENT}"/>'
+        )
+    about = f"Estimates and their 95% intervals, from {low:g} to {high:g}"
+    return f'<svg viewBox="0 0 640 {44 * len(rows)}" role="img" aria-label="{about}">{"".join(parts)}</svg>'
+
+
+# Where it is.
+
+
+def lan_address() -> str:
+    """The address that other machines know this one by, as far as it can tell. No packet is sent."""
+    with closing(socket.socket(socket.AF_INET, socket.SOCK_DGRAM)) as probe:
+        try:
+            probe.connect(("192.0.2.1", 9))
+            return str(probe.getsockname()[0])
+        except OSError:
+            return "127.0.0.1"
+
+
+def qr(text: str) -> str:
+    """A QR code in characters, dark on light, for a terminal that prints black on white.
+
+    >>> len(qr("http://192.168.1.20:8000/s/vanilla-or-chocolate-3fa2c1").splitlines())
+    19
+    """
+    code = load("segno").make(text, error="m", micro=False)
+    rows = [[bool(dark) for dark in row] for row in code.matrix_iter(border=2)]
+    rows += [[False] * len(rows[0])] * (len(rows) % 2)
+    blocks = {(False, False): " ", (False, True): "▄", (True, False): "▀", (True, True): "█"}
+    pairs = zip(rows[::2], rows[1::2], strict=True)
+    return "\n".join("".join(blocks[pair] for pair in zip(upper, lower, strict=True)) for upper, lower in pairs)
+
+
+def heading(survey: Survey) -> str:
+    """One line for the terminal: the odds and the cost, and whether phones will take it."""
+    words = in_words(survey.question(QUESTION))
+    if survey.epsilon > DEFAULT_BUDGET:
+        words = f"phones refuse what costs more than {DEFAULT_BUDGET:g}, unless their owners say otherwise; {words}"
+    return f"{words} (epsilon = {survey.epsilon:.6g}); shown from {plural(survey.minimum, 'report')} on"
