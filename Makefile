@@ -5,7 +5,7 @@ STAMP := .venv/.installed
 
 .PHONY: run test check format bench docs clean
 
-run: $(STAMP)  ## The main job: the Adult occupations through three mechanisms
+run: $(STAMP)  ## The whole path: 20,000 simulated people, a device each, a collector, its pages
 	@$(BIN)/sotto demo
 
 test: check  ## What CI runs, but for the slow tests
@@ -21,7 +21,8 @@ format: $(STAMP)
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-bench: $(STAMP)  ## Speed and accuracy beside the field's other libraries
+bench: $(STAMP)  ## Speed and accuracy beside the field's other libraries, NumPy and the machine's limits
+	$(BIN)/python benchmarks/speed.py --growth --json speed.json
 	$(BIN)/python benchmarks/frequencies.py
 
 docs: $(STAMP)  ## The site, in site/

@@ -134,7 +134,7 @@ def rate_of_raw(store: Store, asked: Survey, count: int) -> float:
     sqlite = "SQLite" in type(store).__name__
     marks = "?, ?, ?, ?, ?" if sqlite else "%s, %s, %s, %s, %s"
     insert = f"INSERT INTO reports (survey, id, wave, covariates, body) VALUES ({marks})"  # noqa: S608
-    groups = [block.rows() for block in blocks]
+    groups = [[(to.number, *read) for read in block.reads] for block in blocks]
     start = time.perf_counter()
     for rows in groups:
         connection.execute("BEGIN")
@@ -159,20 +159,25 @@ def accepted(port: int) -> int:
     return next(int(line.split()[1]) for line in lines if line.startswith("sottovoce_accepted_total "))
 
 
+def ask(port: int, token: str) -> None:
+    """Ask for all estimates. The first time, the collector has to load what works them out."""
+    headers = {"authorization": f"Bearer {token}"}
+    request = urllib.request.Request(f"http://{HOST}:{port}{PATH}/estimates", headers=headers)
+    with urllib.request.urlopen(request, timeout=60) as answer:  # noqa: S310
+        answer.read()
+
+
 @contextmanager
 def analysed(port: int, token: str) -> Iterator[list[int]]:
     """Somebody who asks for all estimates again and again, twice a second."""
     stop, asked = threading.Event(), [0]
-    headers = {"authorization": f"Bearer {token}"}
 
-    def ask() -> None:
+    def run() -> None:
         while not stop.wait(0.5):
-            request = urllib.request.Request(f"http://{HOST}:{port}{PATH}/estimates", headers=headers)
-            with urllib.request.urlopen(request, timeout=60) as answer:  # noqa: S310
-                answer.read()
+            ask(port, token)
             asked[0] += 1
 
-    thread = threading.Thread(target=ask)
+    thread = threading.Thread(target=run)
     thread.start()
     try:
         yield asked
@@ -215,6 +220,8 @@ def measure(kind: str, seconds: float, rounds: int, batches: int, connections: i
                 found: defaultdict[str, list[float]] = defaultdict(list)
                 make = singles(asked)
                 memory = []
+                all_well(run_load(port, make, seconds, connections))
+                ask(port, token)
                 for _ in range(rounds):
                     found["empty"].append(run_load(bare, make, seconds, connections).rate)
                     found["single"].append(all_well(run_load(port, make, seconds, connections)).rate)

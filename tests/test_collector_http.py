@@ -137,7 +137,7 @@ def test_the_reference_shows_every_request(nest: Nursery, tmp_path: Path) -> Non
     child = nest.start(["--data", str(tmp_path)])
     operations = sum(len(set(methods) - {"parameters"}) for methods in openapi.document()["paths"].values())
     with chromium() as browser:
-        page = browser.new_page(viewport=PHONE)
+        page = browser.new_page(viewport={"width": PHONE["width"], "height": PHONE["height"]})
         asked: list[str] = []
         wrong: list[str] = []
         page.on("request", lambda request: asked.append(request.url))

@@ -73,6 +73,19 @@ def send(
         raise Undelivered(f"{url}: the answer is not that of a collector") from None
 
 
+def post(
+    url: str,
+    body: bytes,
+    kind: str,
+    *,
+    attempts: int = 8,
+    timeout: float = 10.0,
+    sleep: Callable[[float], None] = time.sleep,
+) -> bytes:
+    """Send bytes to an address until they are acknowledged; the answer."""
+    return _request(_checked(url), body, {"content-type": kind}, attempts, timeout, sleep)
+
+
 def fetch(url: str, *, attempts: int = 8, timeout: float = 10.0, sleep: Callable[[float], None] = time.sleep) -> bytes:
     """The bytes of the published survey at `url`."""
     return _request(_checked(url), None, {}, attempts, timeout, sleep)

@@ -10,11 +10,14 @@ from typing import TYPE_CHECKING, Any
 from sottovoce.collector import http
 from sottovoce.collector.http import JSON
 from sottovoce.collector.records import Published
+from sottovoce.discovery import discover
 from sottovoce.errors import ParameterError, SottovoceError
 from sottovoce.estimate import Result
 from sottovoce.lazy import load
 from sottovoce.lazy import pyarrow as pa
+from sottovoce.mechanisms import Discovery
 from sottovoce.render import label_text
+from sottovoce.tally import Tally
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -104,10 +107,20 @@ def _finding(
     if tally.n < to.survey.minimum:
         return Finding(question, wave, group, None, f"fewer than {to.survey.minimum:,} reports")
     try:
-        result = tally.estimate(**({"values": list(query.values)} if query.values else {}))
-        return Finding(question, wave, group, result)
+        return Finding(question, wave, group, _result(tally, query))
     except SottovoceError as error:
         return Finding(question, wave, group, None, str(error))
+
+
+def _result(tally: Tally[Any], query: Query) -> Result:
+    """What the reports tell; of texts that nobody listed, those that are named, or those that can be found."""
+    if query.values:
+        named: Result = tally.estimate(values=list(query.values))
+        return named
+    if isinstance(tally.mechanism, Discovery):
+        return discover(tally)
+    whole: Result = tally.estimate()
+    return whole
 
 
 def to_json(to: Published, findings: Sequence[Finding], query: Query) -> dict[str, Any]:

@@ -1,0 +1,57 @@
+"""Fixtures of the collector's tests. One PostgreSQL and one nursery of collectors serve a whole run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from collecting import STORES, Inside, Postgres, open_place, place_of, postgres, survey
+from serving import Nursery, nursery
+from sottovoce.collector import Store
+from sottovoce.collector.sqlite import SQLiteStore
+
+
+@pytest.fixture(scope="session")
+def server() -> Iterator[Postgres]:
+    with postgres() as started:
+        yield started
+
+
+@pytest.fixture(scope="session")
+def nest() -> Iterator[Nursery]:
+    with nursery() as made:
+        yield made
+
+
+@pytest.fixture(params=STORES)
+def place(request: pytest.FixtureRequest, tmp_path: Path) -> list[str]:
+    """The options that name a fresh store, of each kind in turn."""
+    started = request.getfixturevalue("server") if request.param == "postgres" else None
+    return place_of(request.param, tmp_path, started)
+
+
+@pytest.fixture
+def store(place: list[str]) -> Iterator[Store]:
+    opened = open_place(place)
+    opened.publish(survey())
+    yield opened
+    opened.close()
+
+
+@pytest.fixture
+def inside(store: Store) -> Iterator[Inside]:
+    made = Inside(store, rate=None)
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def small(tmp_path: Path) -> Iterator[Inside]:
+    """On SQLite alone, for what does not depend on the store."""
+    opened = SQLiteStore(tmp_path / "small.sqlite")
+    opened.publish(survey())
+    made = Inside(opened, rate=None)
+    yield made
+    made.close()
