@@ -1,9 +1,10 @@
 """Join the modules of src/ into the one file that a page loads, `sottovoce.js`, and make it small.
 
-Spaces go, and names of variables become short: the file does what the modules do. This takes no parser, since the
-modules keep to a few habits: names of properties follow a dot, or a brace or a comma in an object; a division has a
-space on either side; statements end with a semicolon; there are no labels, no empty statements, and no patterns in
-declarations outside of functions.
+Spaces go, names of variables become short, and functions are written as arrows: the file does what the modules do. This
+takes no parser, since the modules keep to a few habits: names of properties follow a dot, or a brace or a comma in an
+object; a division has a space on either side; statements end with a semicolon; there are no labels, no empty
+statements, and no patterns in declarations outside of functions; nothing outside of functions is used before it is
+declared.
 
 python clients/js/build.py
 """
@@ -135,29 +136,146 @@ def _is_method(found: list[Piece], opened: list[list[str]], at: int) -> bool:
     return found[end + 1][1] == "{"
 
 
-def renamed(found: list[Piece], opened: list[list[str]], exported: list[str]) -> list[str]:
-    """The pieces with short names: capitals for what is declared outside of all functions, small letters inside."""
-    kinds = list(roles(found, opened))
-    starts = [at for at, (_, piece) in enumerate(found) if not opened[at] and piece in DECLARING]
-    outside = {found[at + 1][1] for at in starts if found[at][1] != "for"}
-    used = Counter(piece for (_, piece), role in zip(found, kinds, strict=True) if role != "other")
-    _check(used, outside)
-    capitals = _fresh([name for name, _ in used.most_common() if name in outside - set(exported)], ascii_uppercase)
-    parts: list[str] = []
-    for start, end in zip([0, *starts], [*starts, len(found)], strict=True):
-        own = Counter((found[at][1], kinds[at]) for at in range(start, end) if kinds[at] != "other")
-        short = capitals | _local(own, outside)
-        parts += [_rename(found[at][1], kinds[at], short) for at in range(start, end)]
-    return parts
+class Scope:
+    """A function from its parameters to its end, and the variables that it declares."""
+
+    def __init__(self, start: int, end: int, names: set[str]) -> None:
+        self.start, self.end, self.names = start, end, names
+
+    def __contains__(self, at: int) -> bool:
+        return self.start <= at < self.end
 
 
-def _local(own: Counter[tuple[str, str]], outside: set[str]) -> dict[str, str]:
-    """Short names inside of a function or a class. A name that is often a property's as well stays: that is shorter."""
-    names = [name for name in dict.fromkeys(name for name, _ in own) if name not in outside]
-    kept = {name for name in names if own[name, "both"] and own[name, "variable"] <= 3 * own[name, "both"]}
-    hidden = [name for name in names if name.startswith("#")]
-    plain = [name for name in names if name not in kept and name not in hidden]
-    return _fresh(plain, SMALL, RESERVED | kept) | {name: f"#{word}" for name, word in _fresh(hidden, SMALL).items()}
+class Names:
+    """Short names for all variables: capitals for what is declared outside of all functions, small letters inside."""
+
+    def __init__(self, found: list[Piece], opened: list[list[str]]) -> None:
+        self.found, self.opened, self.kinds = found, opened, list(roles(found, opened))
+        self.text = [piece for _, piece in found]
+        self.partner = dict(_pairs(found))
+        self.starts = [at for at, piece in enumerate(self.text) if not opened[at] and piece in DECLARING]
+        declared = [self.text[at + 1] for at in self.starts if self.text[at] != "for"]
+        self.outside = set(declared)
+        if len(declared) > len(self.outside):
+            raise ValueError(f"two modules declare {', '.join(n for n, k in Counter(declared).items() if k > 1)}")
+
+    def renamed(self, exported: list[str]) -> list[str]:
+        used = Counter(self.text[at] for at in self._places(0, len(self.text)))
+        _check(used, self.outside)
+        capitals = [name for name, _ in used.most_common() if name in self.outside - set(exported)]
+        named = {at: word for name, word in _fresh(capitals, ascii_uppercase).items()
+                 for at in self._places(0, len(self.text)) if self.text[at] == name}  # fmt: skip
+        for start, end in zip([0, *self.starts], [*self.starts, len(self.text)], strict=True):
+            named |= self._local(start, end)
+        return [self._written(at, named.get(at, piece)) for at, piece in enumerate(self.text)]
+
+    def _written(self, at: int, name: str) -> str:
+        piece = self.text[at]
+        return f"{piece}:{name}" if self.kinds[at] == "both" and name != piece else name
+
+    def _places(self, start: int, end: int) -> list[int]:
+        return [at for at in range(start, end) if self.kinds[at] != "other"]
+
+    def _local(self, start: int, end: int) -> dict[int, str]:
+        """The same letters again and again: what an outer function means by one matters only where it is used inside.
+
+        A name that is often a property's as well stays: that is shorter.
+        """
+        scopes, uses = self._scopes(start, end), self._uses(start, end)
+        hidden = dict.fromkeys(name for scope, name in uses if scope is None)
+        named = {at: f"#{word}" for name, word in _fresh(hidden, SMALL).items() for at in uses[None, name]}
+        kept = {key for key, places in uses.items() if self._stays(places)}
+        taken = RESERVED | {name for _, name in kept} | {name for name in self.outside if name.islower()}
+        for place, scope in enumerate(scopes):
+            for key in [key for key in uses if key[0] == place and key not in kept]:
+                near = {named[at] for at in named if at in scope}
+                (word,) = _fresh([key[1]], SMALL, taken | near).values()
+                named |= dict.fromkeys(uses[key], word)
+        return named
+
+    def _stays(self, places: list[int]) -> bool:
+        both = sum(self.kinds[at] == "both" for at in places)
+        return both > 0 and len(places) <= 3 * both
+
+    def _uses(self, start: int, end: int) -> dict[tuple[int | None, str], list[int]]:
+        """Where each variable occurs, by the function that declares it; hidden fields of a class have none."""
+        scopes = self._scopes(start, end)
+        uses: dict[tuple[int | None, str], list[int]] = {}
+        for at in self._places(start, end):
+            name = self.text[at]
+            homes = [place for place, scope in enumerate(scopes) if at in scope and name in scope.names]
+            if name.startswith("#") or homes:
+                uses.setdefault((homes[-1] if homes else None, name), []).append(at)
+        return uses
+
+    def _scopes(self, start: int, end: int) -> list[Scope]:
+        """The functions of one declaration, outer ones first; the first is the declaration itself."""
+        found = [Scope(start, end, set())]
+        for at in range(start, end):
+            if self.text[at] == "=>":
+                first = self.partner.get(at - 1, at - 1)
+                found.append(Scope(first, self._body_end(at + 1), self._bound(first, at)))
+            elif self._has_parameters(at):
+                body = self.partner[at] + 1
+                found.append(Scope(at, self.partner[body] + 1, self._bound(at, body)))
+        found.sort(key=lambda scope: (scope.start, -scope.end))
+        for at in range(start, end):
+            if self.found[at][0] == "name" and self.text[at] in ("const", "let", "catch"):
+                next(scope for scope in reversed(found) if at in scope).names.update(self._declared(at))
+        found[0].names.difference_update(self.outside)
+        return found
+
+    def _has_parameters(self, at: int) -> bool:
+        opens = self.found[at] == ("sign", "(") and self.text[self.partner[at] + 1] == "{"
+        return opens and self.text[at - 1] not in ("if", "for", "while", "catch")
+
+    def _body_end(self, at: int) -> int:
+        """Where the body of an arrow function ends: with its block, or before what cannot belong to it."""
+        if self.text[at] == "{":
+            return self.partner[at] + 1
+        depth, choices = len(self.opened[at]), 0
+        while len(self.opened[at]) >= depth and not (len(self.opened[at]) == depth and self.text[at] in ",;"):
+            level = len(self.opened[at]) == depth
+            choices += level and (self.text[at] == "?") - (self.text[at] == ":")
+            if choices < 0:
+                break
+            at += 1
+        return at
+
+    def _bound(self, at: int, end: int) -> set[str]:
+        """The names that a pattern or a list of parameters binds; defaults are left out."""
+        names: set[str] = set()
+        while at < end:
+            depth = len(self.opened[at])
+            if self.text[at] == "=":
+                at += 1
+                while at < end and not (
+                    len(self.opened[at]) < depth or (len(self.opened[at]) == depth and self.text[at] == ",")
+                ):
+                    at += 1
+            else:
+                names |= {self.text[at]} if self.kinds[at] != "other" else set()
+                at += 1
+        return names
+
+    def _declared(self, at: int) -> set[str]:
+        """What const, let or catch declares."""
+        depth, end = len(self.opened[at]), at + 1
+        if self.text[at] == "catch":
+            return self._bound(end, self.partner[end]) if self.text[end] == "(" else set()
+        while len(self.opened[end]) > depth or (len(self.opened[end]) == depth and self.text[end] not in (";", "of")):
+            end += 1
+        return self._bound(at + 1, end)
+
+
+def _pairs(found: list[Piece]) -> Iterator[tuple[int, int]]:
+    """The places of brackets and of their partners."""
+    opened: list[int] = []
+    for at, (kind, piece) in enumerate(found):
+        if piece in CLOSE if kind == "sign" else kind == "text" and piece.startswith("}"):
+            yield from ((at, opened[-1]), (opened.pop(), at))
+        if piece in OPEN if kind == "sign" else kind == "text" and piece.endswith("${"):
+            opened.append(at)
 
 
 def _check(used: Iterable[str], outside: set[str]) -> None:
@@ -171,26 +289,36 @@ def _fresh(names: Iterable[str], letters: str, taken: Collection[str] = RESERVED
     return dict(zip(names, (word for word in found if word not in taken), strict=False))
 
 
-def _rename(piece: str, role: str, short: dict[str, str]) -> str:
-    name = piece if role == "other" else short.get(piece, piece)
-    return f"{piece}:{name}" if role == "both" and name != piece else name
+def arrows(parts: list[str], opened: list[list[str]]) -> Iterator[tuple[str, list[str]]]:
+    """The pieces with functions as constants: none is called before it is declared, or by new."""
+    after: dict[int, str] = {}  # What goes behind a piece.
+    for at, part in enumerate(parts):
+        if part == "function" and not opened[at]:
+            body = next(place for place in range(at + 3, len(parts)) if not opened[place] and parts[place] == "{")
+            end = next(place for place in range(body + 1, len(parts)) if not opened[place] and parts[place] == "}")
+            after |= {at + 1: "=", body - 1: "=>", end: ";"}
+            part = "const"
+        yield part, opened[at]
+        if at in after:
+            yield after[at], opened[at]
 
 
 def shortened(parts: list[str], opened: list[list[str]]) -> Iterator[str]:
-    """The pieces without those that can be left out, and with neighbouring constants in one declaration."""
-    constant: dict[int, bool] = {}  # For each depth, whether the statement that is open there declares constants.
+    """The pieces without those that can be left out, and with neighbouring variables in one declaration."""
+    declares: dict[int, str] = {}  # For each depth, what the statement that is open there declares by: const or let.
     skipped: set[int] = set()
     for at, part in enumerate(parts):
         after, depth = parts[at + 1 : at + 4], len(opened[at])
         if part == "(" and after[1:] == [")", "=>"] and re.fullmatch(r"[A-Za-z]+", after[0]):
             skipped.add(at + 2)
-        elif part == ";" and after[:1] == ["const"] and constant.get(depth):
+        elif part == ";" and after[:1] and declares.get(depth) == after[0]:
             skipped.add(at + 1)
             yield ","
         elif at not in skipped:
-            if not ((part == "," and after[0] in CLOSE) or (part == ";" and after[0] == "}")):
+            if not (after and ((part == "," and after[0] in CLOSE) or (part == ";" and after[0] == "}"))):
                 yield part
-            constant |= {depth: part == "const" or (constant.get(depth, False) and part != ";"), depth + 1: False}
+            begun = part if part in ("const", "let") else "" if part == ";" else declares.get(depth, "")
+            declares |= {depth: begun, depth + 1: ""}
 
 
 def packed(parts: Iterable[str]) -> str:
@@ -206,7 +334,8 @@ def build() -> str:
     text, exported = joined()
     found = pieces(text)
     opened = list(surroundings(found))
-    small = packed(shortened(renamed(found, opened, exported), opened))
+    pairs = list(arrows(Names(found, opened).renamed(exported), opened))
+    small = packed(shortened([part for part, _ in pairs], [around for _, around in pairs]))
     return f"{HEADER}{small}export{{{','.join(exported)}}};\n"
 
 

@@ -43,7 +43,8 @@ export declare class Mechanism {
   /** Bits in a report. */
   readonly bits: number;
   randomize(value: unknown, source?: Source): Report;
-  step(value: unknown, memory?: Json, source?: Source): Step;
+  /** Which wave it is, counted from 0, matters to mechanisms that count them; if nothing is said, it is the next. */
+  step(value: unknown, memory?: Json, source?: Source, wave?: number): Step;
 }
 
 /** A mechanism from its written form. One that claims another cost than its own is refused. */
@@ -81,6 +82,15 @@ export declare class Survey {
   readonly description?: string;
   readonly contact?: string;
   readonly trust: "local" | "shuffle" | "federated" | "central";
+  /** How reports are sealed and mixed; taken only if the module "sottovoce/seal" is loaded. */
+  readonly shuffle?: {
+    readonly analyst: string;
+    readonly shuffler: string;
+    readonly address: string;
+    readonly minimum: number;
+    readonly honest: number;
+    readonly delta: number;
+  };
   readonly budget: number;
   readonly minimum: number;
   readonly expires: Date | null;

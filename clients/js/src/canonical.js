@@ -18,7 +18,7 @@ export function dumps(value, depth = 0) {
     return `{${keys.map((key) => `${dumps(key)}:${inner(value[key])}`)}}`;
   }
   const fits = isText(value) || value === null || typeof value === "boolean" || Number.isFinite(value);
-  must(fits, `JSON must hold Unicode and finite numbers, at most ${MAX_DEPTH} deep`, value);
+  must(fits, `JSON must be Unicode and finite numbers, at most ${MAX_DEPTH} deep`, value);
   return JSON.stringify(value);
 }
 
@@ -48,7 +48,7 @@ export function loads(data) {
   for (const [token, colon] of text.matchAll(TOKEN)) {
     keys += colon ? 1 : 0;
     const exact = !/^-?\d{16,}$/.test(token) || String(Number(token)) === token;
-    must(exact, "a whole number beyond 2^53 must be a double", token);
+    must(exact, "a whole number must be a double", token);
   }
   must(!keys, "a key must occur once", keys);
   dumps(value); // What cannot be written back is refused.

@@ -6,11 +6,11 @@ import { GRID } from "./exact.js";
 
 /** An object with just these fields, given as words; those with a question mark may be absent. */
 export function fields(data, words) {
-  const names = isObject(data) ? Object.keys(data) : [];
-  const known = words.split(" ").map((word) => word.replace("?", ""));
-  const missing = words.split(" ").filter((word) => !word.endsWith("?") && !names.includes(word));
-  const fits = isObject(data) && !missing.length && names.every((name) => known.includes(name));
-  must(fits, `there must be just ${known}`, names);
+  const names = isObject(data) ? Object.keys(data) : [""];
+  const asked = words.split(" ");
+  const has = (list, name) => list.includes(name) || list.includes(`${name}?`);
+  const fits = names.every((name) => has(asked, name)) && asked.every((word) => word.endsWith("?") || has(names, word));
+  must(fits, `there must be just ${asked}`, names);
   return data;
 }
 

@@ -9,7 +9,7 @@ import { GRID, nearest, ulp, units } from "./exact.js";
 const expect = (holds, rule, value) => demand(DomainError, holds, `an answer must ${rule}`, value);
 
 /** Nothing, NaN and the empty text count as no answer. */
-const isMissing = (value) => value === undefined || value === null || value === "" || Number.isNaN(value);
+const isMissing = (value) => (value ?? "") === "" || Number.isNaN(value);
 
 /** What a missing answer stands for: a category of its own, or nothing. */
 function missingPolicy(policy, category) {
@@ -26,20 +26,20 @@ const plain = (label) => (typeof label === "boolean" ? Number(label) : label);
 const isLabel = (label) => Number.isFinite(plain(label)) || (typeof label === "string" && label);
 
 /** A fixed list of values, or the numbers from 0 on; a code is a place in the list. */
-export function values(data) {
+export function values(data, most = 2 ** 32) {
   const { values: list, missing } = fields(data, "values missing");
   const labels = Array.isArray(list) ? list.map(plain) : null;
-  if (labels) must(list.every(isLabel), "labels must be text, numbers or truth values", differ("labels", labels));
-  const count = labels ? list.length : whole("values", list, 1, 2 ** 32);
+  if (labels) must(list.every(isLabel), "labels must be text or numbers", differ("labels", labels));
+  const count = labels ? list.length : whole("values", list, 1, most);
   const codes = labels && new Map(labels.map((label, code) => [label, code]));
   const category = missingPolicy(missing, count);
-  const size = whole("the number of values", count + (missing === "category"), 2, 2 ** 32);
+  const size = whole("the number of values", count + (missing === "category"), 2, most);
   return {
     size,
     encode(value) {
       if (isMissing(value)) return category(value);
       const code = codes ? codes.get(plain(value)) : plain(value);
-      expect(isWhole(code, 0, count - 1), `be one of the ${count} values of its domain`, value);
+      expect(isWhole(code, 0, count - 1), `be one of ${count} values`, value);
       return code;
     },
   };
@@ -49,12 +49,12 @@ export function values(data) {
 
 /** Any number of options. */
 export function options(data) {
-  const topics = values({ values: fields(data, "options").options, missing: "refuse" });
+  const topics = values({ values: fields(data, "options").options, missing: "refuse" }, 2 ** 20);
   return {
     topics: topics.size,
     encode(value) {
       const held = value instanceof Set ? [...value] : value;
-      expect(Array.isArray(held), "be a set or a list of options", value);
+      expect(Array.isArray(held), "be a list of options", value);
       return new Map(held.map((option) => [topics.encode(option), 1]));
     },
   };
@@ -99,7 +99,7 @@ export function scale(data) {
   const inside = between(low, high, outside);
   const widest = Math.max(Math.abs(low), Math.abs(high));
   whole("steps", steps, 1, 2 ** 20);
-  must((high - low) / steps >= 4 * ulp(widest), "steps must differ in floating point", steps);
+  must((high - low) / steps >= 4 * ulp(widest), "steps must differ", steps);
   const count = BigInt(steps);
   const width = units(high) - units(low);
   const grid = BigInt(GRID);
@@ -118,7 +118,7 @@ export function scale(data) {
 
 /** Several named domains; a code is the list of theirs. */
 export function attributes(data) {
-  must(Array.isArray(data) && data.length > 1, "attributes must be a list of 2 or more", data);
+  must(Array.isArray(data) && data.length > 1, "attributes must be 2 or more", data);
   const names = data.map((entry) => fields(entry, "name values missing").name);
   must(names.every((name) => typeof name === "string" && name), "names must be text", differ("names", names));
   const domains = data.map(({ name, ...domain }) => values(domain));

@@ -68,12 +68,25 @@ export const bitOf = (bytes, at) => (bytes[at >>> 3] >> (at & 7)) & 1;
 export function localHash({ domain, buckets, p }) {
   const { size, encode } = values(domain);
   const vectors = spaceWith(field(buckets), 1, (candidate) => candidate.size >= size);
-  const perturb = (code, source) => {
-    const cohort = source.below(vectors.size);
-    return join(cohort, buckets, respond(buckets, p, vectors.inner(cohort, code), source));
-  };
-  return { encode, outcomes: join(vectors.size, buckets, 0), ratios: [odds(p, 1, buckets - 1)], perturb, vectors };
+  return inCohorts({
+    encode,
+    outcomes: join(vectors.size, buckets, 0),
+    ratios: [odds(p, 1, buckets - 1)],
+    cohorts: vectors.size,
+    place: (code, cohort) => vectors.inner(cohort, code),
+    tell: (bucket, source) => respond(buckets, p, bucket, source),
+    attach: (cohort, bucket) => join(cohort, buckets, bucket),
+  });
 }
+
+/** A mechanism over the places that values have in a cohort, which is drawn first and attached to what is told. */
+export const inCohorts = (made) => ({
+  ...made,
+  perturb(code, source) {
+    const cohort = source.below(made.cohorts);
+    return made.attach(cohort, made.tell(made.place(code, cohort), source));
+  },
+});
 
 export function hadamard({ domain, p }) {
   const { size, encode } = values(domain);

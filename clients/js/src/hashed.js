@@ -1,11 +1,11 @@
 /** Texts that nobody listed: public hash functions, others in each cohort, and a mechanism over their buckets. */
 
 import { concat, isText, utf8 } from "./bytes.js";
-import { oneOf, whole } from "./checks.js";
+import { isWhole, oneOf, whole } from "./checks.js";
 import { texts } from "./domains.js";
 import { must } from "./errors.js";
 import { GRID } from "./exact.js";
-import { bitOdds, bitOf, packed } from "./frequencies.js";
+import { bitOdds, bitOf, inCohorts, packed } from "./frequencies.js";
 import { sha256 } from "./hash.js";
 
 const P = 2n ** 31n - 1n;
@@ -32,29 +32,43 @@ export function hashing({ salt, cohorts }, buckets, functions) {
   };
 }
 
-/** A mechanism over buckets, in a cohort that is drawn first and stands in the report. */
-function inCohorts({ domain, cohorts }, places, inner) {
-  const encode = texts(domain);
-  const { length } = inner;
-  const outcomes = Number(inner.outcomes);
+/** A mechanism over buckets or bits, with the number of the cohort before its reports or behind their bits. */
+function hashedBy({ domain, cohorts }, place, { length, outcomes, ratios, perturb: tell }) {
   const wide = cohorts > 1 ? (cohorts - 1).toString(2).length : 0;
-  const shape = length ? { length: length + wide } : { outcomes: outcomes * cohorts };
+  const shape = length ? { length: length + wide } : { outcomes: Number(outcomes) * cohorts };
   must(length || shape.outcomes <= GRID, "reports must be at most 2^53", shape.outcomes);
-  const perturb = (bytes, source) => {
-    const cohort = source.below(cohorts);
-    const report = inner.perturb(places(bytes, cohort), source);
-    if (!length) return cohort * outcomes + report;
-    return packed(shape.length, (at) => (at < length ? bitOf(report, at) : (cohort >> (at - length)) & 1));
-  };
-  return { encode, ...shape, ratios: inner.ratios, perturb, cohorts, wide };
+  const attach = (cohort, report) =>
+    length
+      ? packed(shape.length, (at) => (at < length ? bitOf(report, at) : (cohort >> (at - length)) & 1))
+      : cohort * outcomes + report;
+  return inCohorts({ encode: texts(domain), ...shape, ratios, cohorts, wide, place, tell, attach });
 }
 
-export function hashed(data, read) {
+export function hashed(data, read, view = (bytes) => bytes) {
   oneOf("base", data.base?.mechanism, "krr", "unary", "subset", "hadamard", "projective", "local_hash");
   const { values: buckets, missing } = data.base.domain ?? {};
   must(Number.isInteger(buckets) && missing === "refuse", "base must be over a number of values", data.base.domain);
   const places = hashing(data, buckets, 1);
-  return inCohorts(data, (bytes, cohort) => places(bytes, cohort)[0], read(data.base));
+  return hashedBy(data, (bytes, cohort) => places(view(bytes, cohort), cohort)[0], read(data.base));
+}
+
+/** Each group of cohorts is told other bytes of a text, with its end marked, behind a tag of so many bits. */
+export function discovery(data, read) {
+  const { spans, tag, cohorts, salt, domain } = data;
+  const most = domain?.max_bytes + 1;
+  whole("tag", tag, 0, 24);
+  const fits = (span, at) => {
+    if (!Array.isArray(span) || span.length !== 2 || !isWhole(span[1], 1, most)) return false;
+    const before = at ? spans[at - 1][1] : 1;
+    return tag && span[1] < most ? span[0] === at && span[1] === at + 1 && before < most : !span[0] && span[1] >= before;
+  };
+  must(Array.isArray(spans) && isWhole(cohorts / spans.length, 1, 65536) && spans.length <= 1024, "as many cohorts", cohorts);
+  must(spans.every(fits) && spans.at(-1)[1] === most, "spans must grow to the whole text", spans);
+  return hashed(data, read, (bytes, cohort) => {
+    const label = Number(words("v", sha256(utf8(salt)), bytes)[1]) % 2 ** tag;
+    const [start, stop] = spans[Math.floor((cohort * spans.length) / cohorts)];
+    return concat(tag ? [label >> 16, label >> 8, label] : [], concat(bytes, [255]).slice(start, stop));
+  });
 }
 
 /** Several hash functions set a bit each, and every bit is randomized. */
@@ -64,5 +78,5 @@ export function bloom(data) {
   must(buckets >= 2 * hashes, "buckets must be at least twice the hashes", buckets);
   const [n, d] = bitOdds(p, q);
   const perturb = (held, source) => packed(buckets, (at) => source.coin(held.includes(at) ? p : q));
-  return inCohorts(data, places, { length: buckets, ratios: [[n ** BigInt(hashes), d ** BigInt(hashes)]], perturb });
+  return hashedBy(data, places, { length: buckets, ratios: [[n ** BigInt(hashes), d ** BigInt(hashes)]], perturb });
 }

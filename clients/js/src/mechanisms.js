@@ -5,7 +5,7 @@ import { keyValue, ranges, sets, several } from "./compound.js";
 import { must } from "./errors.js";
 import { logAbove } from "./exact.js";
 import { hadamard, krr, localHash, projective, rr, subset, unary } from "./frequencies.js";
-import { bloom, hashed } from "./hashed.js";
+import { bloom, discovery, hashed } from "./hashed.js";
 import { mean, squareWave } from "./numbers.js";
 import { Source } from "./random.js";
 import { changes, dBitFlip, memoized } from "./remembering.js";
@@ -30,6 +30,7 @@ const MAKERS = {
   changes: ["domain waves changes p", changes],
   hashed: ["domain cohorts salt base", hashed],
   bloom: ["domain buckets hashes cohorts salt p q", bloom],
+  discovery: ["domain spans tag cohorts salt base", discovery],
 };
 
 /** A randomizer for one answer, from its written form. Its epsilon is recomputed, and another claim is refused. */
@@ -54,10 +55,13 @@ export class Mechanism {
     return this.step(value, undefined, source).report;
   }
 
-  /** One wave: { report, epsilon }, and the new memory of a mechanism that remembers. Nothing is changed. */
-  step(value, memory, source = new Source()) {
+  /**
+   * One wave: { report, epsilon }, and the new memory of a mechanism that remembers. Nothing is changed. Which wave it
+   * is, counted from 0, matters to mechanisms that count them; if nothing is said, it is the next.
+   */
+  step(value, memory, source = new Source(), wave) {
     const code = this.encode(value, source);
-    if (this.begin) return this.advance(code, memory ?? this.begin(source), source);
+    if (this.begin) return this.advance(code, memory ?? this.begin(source), source, wave);
     return { report: this.perturb(code, source), epsilon: this.epsilon };
   }
 }

@@ -26,13 +26,13 @@ const windowed = (steps, window, inside) => ({
   },
 });
 
-const PARAMETERS = { rounding: "p", piecewise: "window,inside", hybrid: "p,share,window,inside" };
+/** Which of p, share, window and inside a kind has, as binary digits. */
+const GIVEN = { rounding: 0b1000, piecewise: 0b0011, hybrid: 0b1111 };
 
-export function mean({ domain, kind, ...parameters }) {
+export function mean({ domain, kind, p, share, window, inside }) {
   const { steps, encode } = scale(domain);
-  const given = ["p", "share", "window", "inside"].filter((name) => parameters[name] !== null).join();
-  must(given === PARAMETERS[oneOf("kind", kind, ...Object.keys(PARAMETERS))], "kind must fit its parameters", given);
-  const { p, share, window, inside } = parameters;
+  const given = [p, share, window, inside].reduce((digits, one) => 2 * digits + (one !== null), 0);
+  must(given === GIVEN[oneOf("kind", kind, ...Object.keys(GIVEN))], "kind must fit its parameters", given);
   if (kind === "rounding") return { encode, ...coin(steps, p) };
   const wide = windowed(steps, window, inside);
   if (kind === "piecewise") return { encode, ...wide };

@@ -7,7 +7,7 @@ import { GRID } from "./exact.js";
 /** Fill an array with random bits, or fail: without a source nothing can be hidden. */
 function fill(array) {
   if (typeof globalThis.crypto?.getRandomValues !== "function") {
-    throw new SottovoceError("crypto.getRandomValues is missing, and nothing else will do");
+    throw new SottovoceError("there must be crypto.getRandomValues");
   }
   return globalThis.crypto.getRandomValues(array);
 }

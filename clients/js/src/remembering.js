@@ -9,8 +9,8 @@ import { dumps } from "./canonical.js";
 import { oneOf, whole } from "./checks.js";
 import { values } from "./domains.js";
 import { must } from "./errors.js";
-import { above, GRID, join, logAbove, units } from "./exact.js";
-import { bitOf, choose, odds, ONE, packed, respond, sample, setNumber } from "./frequencies.js";
+import { above, GRID, logAbove, units } from "./exact.js";
+import { bitOf, choose, odds, ONE, packed, sample, setNumber } from "./frequencies.js";
 
 /** A wave in which what is remembered about a value is sent; if there is nothing yet, it is drawn, which costs. */
 function recall(memory, key, draw, send, cost) {
@@ -20,29 +20,38 @@ function recall(memory, key, draw, send, cost) {
   return { report: send(kept), memory: { ...memory, answers }, epsilon: known ? 0 : cost() };
 }
 
-/** A permanent answer for each value; every report is a fresh randomization of it. */
+/**
+ * A permanent answer for each value, bucket or set of bits; every report is a fresh randomization of it. Where values
+ * are hashed, the device draws its cohort once.
+ */
 export function memoized({ permanent, instantaneous }, read) {
-  const bits = oneOf("permanent", permanent?.mechanism, "rr", "krr", "unary", "local_hash") === "unary";
+  const inner = permanent?.base ?? permanent;
+  const kinds = ["krr", "unary", ...(permanent?.base ? [] : ["rr", "local_hash", "bloom"])];
+  const bits = /unary|bloom/.test(oneOf("permanent", inner?.mechanism, ...kinds));
   oneOf("instantaneous", instantaneous?.mechanism, ...(bits ? ["unary"] : ["rr", "krr"]));
   const lasting = read(permanent);
   const fresh = read(instantaneous);
-  const { vectors } = lasting;
-  const domain = vectors ? { values: permanent.buckets, missing: "refuse" } : permanent.domain;
+  const { cohorts = 1, place = (code) => code, tell = lasting.perturb, attach = (_, report) => report } = lasting;
+  const { buckets, hashes = 1 } = inner;
+  const domain = buckets ? { values: buckets, missing: "refuse" } : inner.domain;
   must(dumps(domain) === dumps(instantaneous.domain), "both parts must be over the same values", domain);
   const { size } = values(domain);
-  const draw = (key, source) => (bits ? hex(lasting.perturb(key, source)) : respond(size, permanent.p, key, source));
+  const [n, d] = chained(bits, BigInt(size - 1), inner, instantaneous).map((part) => part ** BigInt(hashes));
+  const most = hashes > 1 ? Infinity : size; // Sets of bits are too many to run out.
   const { p, q } = instantaneous;
   const resend = (bytes, source) => packed(size, (at) => source.coin(bitOf(bytes, at) ? p : q));
   return {
     ...lasting,
-    epsilon: Math.min(logAbove(...chained(bits, BigInt(size - 1), permanent, instantaneous)), lasting.epsilon),
-    after: (changes) => above(BigInt(Math.min(changes + 1, size)) * units(lasting.epsilon)),
-    begin: (source) => ({ cohort: source.below(vectors?.size ?? 1), answers: {} }),
+    epsilon: Math.min(logAbove(n, d), lasting.epsilon),
+    after: (changes) => above(BigInt(Math.min(changes + 1, most)) * units(lasting.epsilon)),
+    begin: (source) => ({ cohort: source.below(cohorts), answers: {} }),
     advance(code, memory, source) {
-      const key = vectors ? vectors.inner(memory.cohort, code) : code;
+      const held = place(code, memory.cohort);
+      const key = [...new Set([held].flat())].sort((a, b) => a - b).join();
+      const draw = () => (bits ? hex(tell(held, source)) : tell(held, source));
       const send = (kept) =>
-        bits ? resend(unhex(kept), source) : join(memory.cohort, size, fresh.perturb(kept, source));
-      return recall(memory, key, () => draw(key, source), send, () => lasting.epsilon);
+        attach(memory.cohort, bits ? resend(unhex(kept), source) : fresh.perturb(kept, source));
+      return recall(memory, key, draw, send, () => lasting.epsilon);
     },
   };
 }
@@ -120,15 +129,17 @@ export function changes({ domain, waves, changes: most, p }) {
       const order = source.below(orders);
       return { order, kept: 1 + source.below(most), wave: 0, value: 0, changes: 0, sign: 0 };
     },
-    advance(code, memory, source) {
-      const wave = whole("wave", memory.wave + 1, 1, waves);
+    advance(code, memory, source, now = memory.wave) {
+      const wave = 1 + whole("wave", now, memory.wave, waves - 1);
+      const run = 2 ** memory.order;
+      const missed = Math.floor(now / run) > Math.floor(memory.wave / run); // A run has ended meanwhile.
       const changed = code - memory.value;
       const count = memory.changes + Math.abs(changed);
-      const sign = changed && count === memory.kept ? changed : memory.sign;
-      const ends = wave % 2 ** memory.order === 0;
+      const sign = changed && count === memory.kept ? changed : missed ? 0 : memory.sign;
+      const ends = wave % run === 0;
       const up = ends && sign ? sign > 0 === source.coin(p) : source.coin(0.5);
       const next = { ...memory, wave, value: code, changes: count, sign: ends ? 0 : sign };
-      return { report: 2 * memory.order + up, memory: next, epsilon: wave === 1 ? forever : 0 };
+      return { report: 2 * memory.order + up, memory: next, epsilon: memory.wave ? 0 : forever };
     },
   };
 }

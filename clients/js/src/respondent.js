@@ -24,7 +24,7 @@ export class Respondent {
 
   /** `pins` holds the digests that are expected, by the id of the survey. The budget is set when a store is new. */
   constructor({ store, budget, pins = {}, clock = () => new Date() } = {}) {
-    must(store || globalThis.indexedDB, "a store must be given without IndexedDB", store);
+    must(store || globalThis.indexedDB, "there must be a store or IndexedDB", store);
     if (budget !== undefined) checkBudget(budget);
     this.#budget = budget;
     Object.assign(this, { store: store ?? new IndexedStore(), pins, clock });
@@ -32,9 +32,9 @@ export class Respondent {
 
   /** What the survey would cost and whether it would be answered. Nothing is drawn, charged or pinned. */
   async review(given) {
-    const survey = surveyOf(given);
-    const costs = Object.fromEntries(survey.questions.map(({ id, mechanism }) => [id, firstCost(mechanism)]));
     return this.#update((state) => {
+      const survey = surveyOf(given);
+      const costs = Object.fromEntries(survey.questions.map(({ id, mechanism }) => [id, firstCost(mechanism)]));
       let refusal = null;
       try {
         this.#check(state, survey);
@@ -49,14 +49,13 @@ export class Respondent {
 
   /** The very text that `answer` will give for these answers. It is drawn and kept, but not charged. */
   async preview(given, answers, options) {
-    const survey = surveyOf(given);
-    return this.#update((state) => this.#draft(state, survey, answers, options).body);
+    return this.#update((state) => this.#draft(state, surveyOf(given), answers, options).body);
   }
 
   /** The text to send: randomized, charged and kept before it is handed out. A wave is answered once. */
   async answer(given, answers, options) {
-    const survey = surveyOf(given);
     return this.#update((state) => {
+      const survey = surveyOf(given);
       const { body, wave, costs, memories } = this.#draft(state, survey, answers, options);
       if (!costs) return body;
       for (const [question, epsilon] of Object.entries(costs)) {
@@ -131,7 +130,7 @@ function refuseBeyondBudget(state, costs) {
 }
 
 function checkAnswers({ questions }, answers) {
-  must(isObject(answers), "answers must be an object by question", answers);
+  must(isObject(answers), "answers must be an object", answers);
   for (const [id, answer] of Object.entries(answers)) {
     demand(DomainError, questions.some((question) => question.id === id), "an answer must be to a question", id);
     demand(DomainError, !(answer?.length > 2 ** 16), `${id} must have at most 2^16 characters`, answer?.length);
@@ -143,7 +142,9 @@ function draw({ questions, digest }, answers, { wave, covariates }, memories) {
   const costs = {};
   const kept = { ...memories };
   for (const { id, mechanism } of questions) {
-    const { report, memory, epsilon } = within(id, () => mechanism.step(own(answers, id), own(memories, id)));
+    const { report, memory, epsilon } = within(id, () =>
+      mechanism.step(own(answers, id), own(memories, id), undefined, wave),
+    );
     [reports[id], costs[id]] = [report, epsilon];
     if (memory) kept[id] = memory;
   }

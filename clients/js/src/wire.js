@@ -16,9 +16,9 @@ export function encode({ reports, ...rest }) {
 
 /** An object with just the ids of some questions or covariates. */
 export function justThose(given, asked) {
-  const names = isObject(given) ? Object.keys(given).sort() : null;
-  const ids = asked.map(({ id }) => id).sort();
-  demand(ReportError, dumps(names) === dumps(ids), `there must be just ${dumps(ids)}`, names);
+  const names = String(isObject(given) ? Object.keys(given).sort() : null);
+  const ids = String(asked.map(({ id }) => id).sort());
+  demand(ReportError, names === ids, `there must be just ${ids}`, names);
 }
 
 /** Public answers, each one of its listed values. */

@@ -17,6 +17,15 @@ const TASKS = {
   log: ({ n, d }) => logAbove(BigInt(n), BigInt(d)),
   /** Canonical JSON. */
   canonical: ({ text }) => dumps(loads(text)),
+  /** Whether a document is a survey. */
+  accepts({ survey }) {
+    try {
+      return Boolean(new Survey(survey));
+    } catch (error) {
+      if (!(error instanceof library.SottovoceError)) throw error;
+      return false;
+    }
+  },
   /** All that a person answers to a survey in some waves: what is sent, and the ledger. */
   async answer({ survey, answers, covariates, budget }) {
     const me = new Respondent({ store: new MemoryStore(), budget });

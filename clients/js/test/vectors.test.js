@@ -41,8 +41,8 @@ for (const name of mechanisms) {
       for (const { draws, steps, memory } of vector.histories ?? []) {
         const source = new Replay(draws);
         let kept;
-        for (const { value, report, epsilon } of steps) {
-          const step = made.step(value, kept, source);
+        for (const { value, wave, report, epsilon } of steps) {
+          const step = made.step(value, kept, source, wave);
           assert.deepEqual([toJson(step.report), step.epsilon], [report, epsilon]);
           kept = step.memory;
         }
