@@ -141,7 +141,7 @@ def test_tables_say_what_their_errors_are_about(capsys: pytest.CaptureFixture[st
 
 
 def test_a_closed_pipe_is_no_error() -> None:
-    command = f"{Path(sys.executable).parent / 'sotto'} demo | head -1; exit ${{PIPESTATUS[0]}}"
+    command = f"{Path(sys.executable).parent / 'sotto'} demo adult | head -1; exit ${{PIPESTATUS[0]}}"
     done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, timeout=60)
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout.startswith("32,561 people")
@@ -430,7 +430,7 @@ BAD = [
     (("estimate", "reports.parquet", "-o", "x.xlsx"), "must end in .csv, .parquet, .arrow, .json"),
     (("estimate", "reports.parquet", "--plot", "x.gif"), "must end in .svg, .png, .pdf"),
     (("estimate", "mean.parquet", "--top", "2"), "are for frequencies, and there are none here"),
-    (("demo", "--html", "no/such/folder/x.html"), "cannot be written"),
+    (("demo", "adult", "--html", "no/such/folder/x.html"), "cannot be written"),
     (("no-such-command",), "No such command 'no-such-command'"),
 ]
 
@@ -478,20 +478,20 @@ def test_help_and_version(capsys: pytest.CaptureFixture[str]) -> None:
     assert "Usage" in run(capsys, code=2)[1]
 
 
-def test_demo(capsys: pytest.CaptureFixture[str]) -> None:
-    out, _ = run(capsys, "demo")
+def test_demo_adult(capsys: pytest.CaptureFixture[str]) -> None:
+    out, _ = run(capsys, "demo", "adult")
     assert "32,561 people" in out and "Armed-Forces" in out and "sottovoce-demo.html" in out
     page = Path("sottovoce-demo.html").read_text()
     assert page.count("<svg") == 3
     assert not re.search(r"(src|href)=.https?:", page), "it loads nothing from elsewhere"
-    record = json.loads(run(capsys, "demo", "--json", "--seed", "1", "--html", "d.html")[0])
+    record = json.loads(run(capsys, "demo", "adult", "--json", "--seed", "1", "--html", "d.html")[0])
     assert record["n"] == 32_561
     coins, unary, best = record["answers"]
     assert coins["truth"] == [28_911, 3_650]
     assert (unary["mechanism"]["p"], unary["mechanism"]["q"]) == (0.75, 0.25)
     assert best["epsilon"] <= unary["epsilon"] and best["expected_error"] < unary["expected_error"]
     assert sum(unary["truth"]) == 32_561 and unary["truth"][-1] == 1_843
-    again = json.loads(run(capsys, "demo", "--json", "--seed", "1", "--html", "d.html")[0])
+    again = json.loads(run(capsys, "demo", "adult", "--json", "--seed", "1", "--html", "d.html")[0])
     assert again == record
 
 

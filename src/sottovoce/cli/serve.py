@@ -7,13 +7,19 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from sottovoce.cli.key import read_key
 from sottovoce.cli.options import FILE, json_option
 from sottovoce.cli.show import print_json
+from sottovoce.errors import FileError, ParameterError
 
 if TYPE_CHECKING:
+    import socket
+
     from sottovoce.collector import Store
+    from sottovoce.survey import Survey
 
 FOLDER = click.Path(path_type=Path, file_okay=False)
+PORT = 8000
 
 
 def store_options(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -30,15 +36,28 @@ def opened(data: Path, database: str | None) -> Store:
     return open_store(data, database)
 
 
+def listening(host: str, port: int | None) -> socket.socket:
+    """A socket on a port; without one on 8000 or, if that is taken, on any that is free."""
+    from sottovoce.collector.server import listen
+
+    try:
+        return listen(host, PORT if port is None else port)
+    except FileError:
+        if port is not None:
+            raise
+        return listen(host, 0)
+
+
 @click.command()
 @click.argument("surveys", type=FILE, nargs=-1)
-@click.option("--port", type=click.IntRange(0, 65535), default=8000, show_default=True, help="0 takes any free one.")
+@click.option("--port", type=click.IntRange(0, 65535), default=PORT, show_default=True, help="0 takes any free one.")
 @click.option("--host", default="127.0.0.1", show_default=True, help="0.0.0.0 lets other machines in.")
 @store_options
 @click.option("--public-estimates", is_flag=True, help="Show estimates to everybody.")
 @click.option("--invited", is_flag=True, help="Publish the surveys for people with an invitation only.")
 @click.option("--rate", type=click.FloatRange(min=0), default=100.0, show_default=True,
               help="Requests a second from one address; 0 for no limit.")  # fmt: skip
+@click.option("--key", "keys", type=FILE, multiple=True, help="The analyst's private key, for surveys with a shuffler.")
 @json_option
 def serve(
     surveys: tuple[Path, ...],
@@ -49,6 +68,7 @@ def serve(
     public_estimates: bool,
     invited: bool,
     rate: float,
+    keys: tuple[Path, ...],
     as_json: bool,
 ) -> None:
     """Run a collector for SURVEYS: it takes reports in, keeps them, and shows estimates.
@@ -62,6 +82,8 @@ def serve(
     from sottovoce.survey import Survey
 
     given = [Layout(Survey.read(path).publish()).survey for path in surveys]
+    opening = [read_key(path) for path in keys]
+    _check_keys(given, {str(key.public) for key in opening})
     store = opened(data, database)
     for survey in given:
         store.publish(survey, invited)
@@ -70,8 +92,14 @@ def serve(
     name = f"[{host}]" if ":" in host else host
     base = f"http://{name}:{listener.getsockname()[1]}"
     record = {"url": base, "surveys": [f"{base}/v1/surveys/{one['id']}" for one in store.surveys()], "tokens": made}
-    app = Collector(store, public_estimates=public_estimates, rate=rate or None)
+    app = Collector(store, public_estimates=public_estimates, rate=rate or None, keys=opening)
     run(app, listener, lambda: _announce(record, as_json))
+
+
+def _check_keys(surveys: list[Survey], known: set[str]) -> None:
+    for survey in surveys:
+        if survey.shuffle is not None and survey.shuffle.analyst not in known:
+            raise ParameterError(f"survey {survey.id!r} has a shuffler: give the analyst's key with --key")
 
 
 def _first_tokens(store: Store) -> dict[str, str]:

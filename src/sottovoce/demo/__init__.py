@@ -1,0 +1,1 @@
+"""Demonstrations: a town that is asked by devices and HTTP (`whole`), and occupations from a census (`adult`)."""
