@@ -96,9 +96,9 @@ def attack_memoized(m: sv.Memoized, values: NDArray[Any], rng: np.random.Generat
     reports = np.stack([r.data for r in m.randomize_waves(list(values.T), seed=int(rng.integers(2**40)))], axis=1)
     if isinstance(m.permanent, sv.Unary):
         return attack_bits(m, reports, values)
-    size = m._inner.domain.size
+    size = m._size
     cohort, told = np.divmod(reports.astype(np.int64), size)
-    keys = [m._bucket(values[:, at].astype(np.int64), cohort[:, 0]) for at in (0, -1)]
+    keys = [m._place(values[:, at].astype(np.int64), cohort[:, 0]) for at in (0, -1)]
     scores = segments(answers(told, m.instantaneous.p, m.instantaneous.q, size),
                       *(answers(key, m._inner.p, m._inner.q, size) for key in keys))  # fmt: skip
     scores[keys[0] == keys[1]] = 0.0  # One permanent answer throughout: nothing shows.

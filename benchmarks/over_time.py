@@ -29,7 +29,7 @@ CHOICES: dict[str, Any] = {
     "fresh subset, 0.02 each": sv.Subset(D, 0.02),
     "memoized krr": sv.Memoized.of("krr", D, **TWO),
     "memoized unary": sv.Memoized.of("unary", D, **TWO),
-    "RAPPOR, p 1/2, q 3/4": sv.Memoized.rappor(D, F, Fraction(1, 2), Fraction(3, 4)),
+    "RAPPOR, p 1/2, q 3/4": sv.Memoized.rappor(D, f=F, p=Fraction(1, 2), q=Fraction(3, 4)),
     "LOLOHA, 4 buckets": sv.Memoized.loloha(D, **TWO),
     "LOLOHA, 2 buckets": sv.Memoized.loloha(D, **TWO, kind="binary"),
     "1-bit flip": sv.DBitFlip(D, 2.0, sampled=1),

@@ -18,12 +18,12 @@ from sottovoce.mechanisms import (
     Bloom,
     Changes,
     DBitFlip,
+    Discovery,
     Hadamard,
     Hashed,
     KeyValue,
     LocalHash,
     Mean,
-    Memoized,
     Projective,
     Ranges,
     Sets,
@@ -34,6 +34,7 @@ from sottovoce.mechanisms import (
 )
 from sottovoce.mechanisms.combinations import sample
 from sottovoce.mechanisms.longitudinal import Memory, Step
+from sottovoce.mechanisms.memoized_kinds import MemoizedTexts, MemoizedValues
 from sottovoce.privacy import GRID, Probability, exp_below
 from sottovoce.randomness import Keystream, Source
 from sottovoce.reports import Report
@@ -319,7 +320,7 @@ class PartsNotAdded(Several):
         return max(part.epsilon for part in self.parts)
 
 
-class PermanentRedrawn(Memoized):
+class PermanentRedrawn(MemoizedValues):
     """The permanent answer is drawn again for every report, and charged once: reports average to the value."""
 
     def _step(self, code: int, memory: Memory, source: Source) -> Step:
@@ -330,7 +331,7 @@ class PermanentRedrawn(Memoized):
         return [super(PermanentRedrawn, self)._perturb_waves(wave[:, None], stream)[0] for wave in codes.T]
 
 
-class ForgetsOldValues(Memoized):
+class ForgetsOldValues(MemoizedValues):
     """Only the last permanent answer is remembered: who goes back and forth draws again and again."""
 
     def _step(self, code: int, memory: Memory, source: Source) -> Step:
@@ -338,19 +339,42 @@ class ForgetsOldValues(Memoized):
         return replace(step, memory=step.memory | {"answers": {key: step.memory["answers"][key]}})
 
 
-class InstantaneousSkipped(Memoized):
+class InstantaneousSkipped(MemoizedValues):
     """The permanent answer is sent as it is: every report costs what is declared for all of them."""
 
     def _resend(self, kept: Report, source: Source) -> Report:
         return kept
 
 
-class ChargesOneReport(Memoized):
+class ChargesOneReport(MemoizedValues):
     """A new permanent answer is charged as if it were reported once."""
 
     def _step(self, code: int, memory: Memory, source: Source) -> Step:
         step = super()._step(code, memory, source)
         return replace(step, epsilon=min(step.epsilon, self.epsilon))
+
+
+class CohortDrawnAgain(MemoizedTexts):
+    """Every report has a cohort of its own, "to have more of them", and the permanent answers are those of all."""
+
+    def _step(self, code: int, memory: Memory, source: Source) -> Step:
+        kept = memory["answers"] or {str(cohort): {} for cohort in range(self.cohorts)}
+        cohort = source.below(self.cohorts)
+        step = super()._step(code, {"cohort": cohort, "answers": kept[str(cohort)]}, source)
+        return Step(
+            step.report, memory | {"answers": kept | {str(cohort): step.memory["answers"]}}, self._charge(memory)
+        )
+
+    def _charge(self, memory: Memory) -> float:
+        return 0.0 if memory["answers"] else self.permanent.epsilon
+
+
+class OneBitOfTheFilter(MemoizedTexts):
+    """A value has several bits, and the cost of one of them is declared."""
+
+    @property
+    def _hashes(self) -> int:
+        return 1
 
 
 class OneAnswerForTheRest(DBitFlip):
@@ -404,7 +428,27 @@ class SaltedByTheAnswer(Hashed):
     """The hash depends on the answer itself beside the salt: nobody can undo it."""
 
     def _encode(self, value: object, source: Source) -> int:
-        return super()._encode(value, source) ^ len(repr(value)) << 31 | ord(str(value)[0]) & 1
+        return int(super()._encode(value, source)) ^ len(repr(value)) << 31 | ord(str(value)[0]) & 1
+
+
+class GroupByLength(Discovery):
+    """A short text skips the groups that would learn nothing new of it: the group tells who has a short one."""
+
+    def _perturb(self, code: bytes, source: Source) -> Report:
+        cohort = source.below(self.cohorts)
+        cohort = cohort if len(code) > 1 or code < b"a" else cohort // 2 + self.cohorts // 2
+        return self._join(cohort, self.base._perturb(self._place(code, cohort), source))
+
+
+class EndForgotten(Discovery):
+    """The end of a text is marked in columns only: a prefix looks like a text that ends there."""
+
+    def view(self, data: bytes, group: int) -> bytes:
+        start, stop = self.spans[group]
+        return self.label(data) + data[start:stop]
+
+    def _code_many(self, rows: list[bytes]) -> NDArray[Any]:
+        return Discovery(base=self.base, domain=self.domain, spans=self.spans, cohorts=self.cohorts)._code_many(rows)
 
 
 class OneBitCounted(Bloom):

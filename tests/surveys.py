@@ -67,4 +67,25 @@ PANEL = draft(
     schedule={"waves": 5, "every": "day"},
 )
 
-DRAFTS = {"kinds": draft(), "full": FULL, "panel": PANEL, "small": draft(YES_NO, budget=1), "text": draft(PAGE)}
+MIXED = draft(
+    YES_NO,
+    CHOICE,
+    trust="shuffle",
+    shuffle={
+        "analyst": "A" * 42 + "E",
+        "shuffler": "B" * 42 + "8",
+        "address": "https://shuffler.example.org/v1/surveys/habits",
+        "minimum": 1000,
+        "honest": 900,
+        "delta": 1e-6,
+    },
+)
+
+DRAFTS = {
+    "kinds": draft(),
+    "full": FULL,
+    "panel": PANEL,
+    "mixed": MIXED,
+    "small": draft(YES_NO, budget=1),
+    "text": draft(PAGE),
+}

@@ -232,7 +232,8 @@ def test_the_budget_is_the_owners(store: Path) -> None:
     for bad in (0, -1, float("nan"), float("inf"), True, "5"):
         with pytest.raises(ParameterError, match="a budget must be a positive number"):
             ledger.set_budget(bad)  # type: ignore[arg-type]
-    for options, message in (({"delta": 1.0}, "delta must lie"), ({"unit": 1.0}, "a unit needs a delta")):
+    wrong: dict[str, dict[str, Any]] = {"delta must lie": {"delta": 1.0}, "a unit needs a delta": {"unit": 1.0}}
+    for message, options in wrong.items():
         with pytest.raises(ParameterError, match=message):
             Ledger(store.with_name("new"), **options)
 
@@ -472,6 +473,47 @@ def test_expiry_is_by_the_devices_clock(store: Path) -> None:
         late.answer(asked, ANSWERS)
     body = early.answer(asked, ANSWERS)
     assert late.answer(asked, ANSWERS) == body
+
+
+@pytest.mark.parametrize("now", [datetime(2029, 1, 1), 1.5e9, "2029-01-01", None])
+def test_a_clock_must_know_its_time_zone(store: Path, now: Any) -> None:
+    me = Respondent(store, clock=lambda: now)
+    with pytest.raises(ParameterError, match="clock must give a datetime with a time zone, got"):
+        me.answer(survey(expires="2030-01-01T00:00:00Z"), ANSWERS)
+    assert me.ledger.charges() == []
+    me.answer(survey("other"), ANSWERS)  # What does not expire needs no clock.
+
+
+def test_a_ledger_is_looked_at_without_making_one(store: Path) -> None:
+    with pytest.raises(StoreError, match=r"store\.sqlite: no such store"):
+        Ledger(store, create=False)
+    assert not store.exists()
+    store.touch()
+    with pytest.raises(StoreError, match=r"store\.sqlite: the file is empty: there is no store in it"):
+        Ledger(store, create=False)
+    assert store.read_bytes() == b""
+    Ledger(store, budget=3.0)
+    assert Ledger(store, create=False).budget == 3.0
+
+
+def waves_of_changes(waves: int = 8) -> Survey:
+    made = sv.Changes(waves, 2, 1.0, domain=["no", "yes"])
+    question = {"id": "ill", "text": "?", "kind": "yes_no", "mechanism": made.to_dict()}
+    return survey("course", questions=[question], schedule={"waves": waves, "every": "day"})
+
+
+def test_skipped_waves_are_caught_up(store: Path) -> None:
+    """The device counts the survey's waves, not its answers; it is charged once; an earlier wave comes too late."""
+    me, asked = Respondent(store), waves_of_changes()
+    for wave in (2, 3, 6):
+        me.answer(asked, {"ill": "yes"}, wave)
+        with me.ledger.transaction() as entries:
+            assert entries.memory(asked.digest, "ill")["wave"] == wave + 1
+    assert len(me.ledger.charges()) == 1
+    kept = me.answer(asked, {"ill": "no"}, 3)
+    with pytest.raises(ParameterError, match="ill: waves must come in their order: 7 are over, got wave 5"):
+        me.answer(asked, {"ill": "no"}, 5)
+    assert me.answer(asked, {"ill": "yes"}, 3) == kept
 
 
 def test_errors_name_their_kind() -> None:

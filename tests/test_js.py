@@ -157,6 +157,9 @@ def mechanisms(seed: random.Random) -> Iterator[tuple[sv.Mechanism, Any]]:
     yield sv.Changes(seed.randrange(2, 100), 1, e), seed.choice([False, True])
     yield sv.Hashed("auto", size, seed.randrange(1, 9), e, salt=labels[-1]), labels[-1] + labels[0]
     yield sv.Hashed.rappor(16, 2, seed.randrange(1, 5), f=0.5), labels[-1]
+    hashing: dict[str, Any] = {"cohorts": seed.randrange(1, 9), "salt": labels[0], "permanent": 2 * e, "first": e}
+    yield sv.Memoized.of("hashed", sv.Text(), **hashing), labels[-1]
+    yield sv.Memoized.of("bloom", sv.Text(), buckets=20, hashes=seed.randrange(1, 4), **hashing), labels[-1]
 
 
 @needs_node
@@ -198,14 +201,64 @@ def test_canonical_json_is_the_same() -> None:
     assert ask(tasks) == [canonical.dumps(value).decode() for value in values]
 
 
+KINDS = ("yes_no", "choice", "multiple", "ordered", "number", "text")
+
+
+def asking(m: sv.Mechanism, kind: str) -> dict[str, Any]:
+    """A question of a kind that is asked by a mechanism, with the mechanism's own values where the kind has such."""
+    written = m.to_dict()
+    domain = (written.get("permanent") or written)["domain"]
+    told: dict[str, Any] = {"values": ["no", "yes"], "missing": "refuse", "low": 0, "high": 1, "outside": "refuse",
+                            "max_bytes": 64, "longer": "refuse", "normalise": "none", "estimate": "mean"}  # fmt: skip
+    told |= domain if isinstance(domain, dict) else {}
+    told |= {"values": domain["options"]} if "options" in domain else {}
+    told |= {"estimate": "distribution", "bins": written["bins"]} if "bins" in written else {}
+    names = {"multiple": "values", "number": "low high outside estimate bins",
+             "text": "max_bytes missing longer normalise"}.get(kind, "values missing")  # fmt: skip
+    own = {name: told[name] for name in names.split() if name in told}
+    return {"id": "q", "text": "?", "kind": kind, **own, "epsilon": m.epsilon, "mechanism": written}
+
+
+def accepted(document: dict[str, Any]) -> bool:
+    try:
+        return Survey.from_dict(document).published
+    except sv.SottovoceError:
+        return False
+
+
+@needs_node
+def test_the_same_mechanisms_are_for_the_same_kinds_of_questions() -> None:
+    """Every mechanism with every kind of question: both take it, or neither does."""
+    seed, documents = random.Random(7), []
+    more = [sv.Sets(2**20, 1.0), sv.Sets(["no", "yes"], 1.0), sv.Ranges(["no", "yes"], 1.0), sv.Sets([0, 1], 1.0)]
+    for m in [*(m for m, _ in mechanisms(seed)), *more]:
+        for kind in KINDS:
+            document = {"sottovoce": 1, "id": "s", "title": "S", "trust": "local", "budget": 900, "minimum": 1,
+                        "schedule": {"waves": 2}, "questions": [asking(m, kind)]}  # fmt: skip
+            documents.append(json.loads(canonical.dumps(document)))
+    large = json.loads(json.dumps(documents[-1]))
+    large["questions"] = [asking(sv.Sets(2**20, 1.0), "multiple")]
+    large["questions"][0]["values"] = large["questions"][0]["mechanism"]["domain"]["options"] = 2**20 + 1
+    wanted = [accepted(document) for document in documents]
+    assert 20 < sum(wanted) < 60
+    got = ask([{"task": "accepts", "survey": document} for document in [*documents, large]])
+    assert got == [*wanted, False]
+    assert not accepted(large)
+
+
 # What a person sends.
 
 
 def surveys() -> list[Survey]:
     file = json.loads((ROOT / "vectors" / "surveys.json").read_text(encoding="utf-8"))
     text = {"id": "drink", "text": "What do you drink?", "kind": "text", "max_bytes": 16, "epsilon": 1}
-    words = {"sottovoce": 1, "id": "words", "title": "Words", "budget": 1, "questions": [text]}
-    return [*(Survey.from_dict(entry["document"]) for entry in file["surveys"]), Survey.from_dict(words).publish()]
+    kept = [text | {"id": "page", "memoize": True}, text | {"id": "word", "memoize": True, "mechanism": "bloom"}]
+    course = sv.Changes(8, 2, 1.0, domain=["no", "yes"])
+    ill = {"id": "ill", "text": "Are you ill?", "kind": "yes_no", "mechanism": course.to_dict()}
+    words = {"sottovoce": 1, "id": "words", "title": "Words", "questions": [text]}
+    panel = {"sottovoce": 1, "id": "panel", "title": "Panel", "schedule": {"waves": 3}, "questions": [*kept, ill]}
+    made = [Survey.from_dict(document).publish() for document in (words, panel)]
+    return [*(Survey.from_dict(entry["document"]) for entry in file["surveys"]), *made]
 
 
 ODD = {"multiple": [], "text": "té"}

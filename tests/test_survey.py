@@ -281,8 +281,8 @@ def test_a_bad_field_is_named(change: dict[str, Any], message: str) -> None:
         (SHAPE | {"mechanism": "hybrid"}, "question 'hours': mechanism 'hybrid' does not estimate a distribution"),
         (SHAPE | {"epsilon": 0.01}, "question 'hours': epsilon must be at least 0.05"),
         (SHAPE | {"mechanism": sv.SquareWave(0, 24, 12, epsilon=1.0).to_dict()}, "mechanism must be one"),
-        (NUMBER | {"memoize": True}, "question 'income': memoize is for the kinds yes_no and choice, not for number"),
-        (ORDERED | {"memoize": True}, "question 'age': memoize is for the kinds yes_no and choice, not for ordered"),
+        (NUMBER | {"memoize": True}, "question 'income': memoize is for the kinds yes_no, choice and text, not for number"),
+        (ORDERED | {"memoize": True}, "question 'age': memoize is for the kinds yes_no, choice and text, not for ordered"),
         (PAGE | {"max_bytes": 0}, "question 'homepage': max_bytes must be a whole number from 1 to 4,096, got 0"),
         (PAGE | {"longer": "drop"}, "question 'homepage': longer must be one of refuse, cut, got 'drop'"),
         (PAGE | {"longer": "cut", "max_bytes": 3}, "question 'homepage': max_bytes must be a whole number from 4"),
@@ -519,8 +519,10 @@ def test_findings() -> None:
     rules = [finding.rule for finding in findings(PUBLISHED["kinds"])]
     assert rules == ["contact", "expires"]
     late = findings(PUBLISHED["full"], now=datetime(2027, 1, 31, tzinfo=UTC))
-    assert [finding.rule for finding in late] == ["expired"]
-    assert findings(PUBLISHED["full"], now=datetime(2027, 1, 30, tzinfo=UTC)) == []
+    assert [finding.rule for finding in late] == ["shuffle", "expired"]
+    early = findings(PUBLISHED["full"], now=datetime(2027, 1, 30, tzinfo=UTC))
+    assert [finding.rule for finding in early] == ["shuffle"]
+    assert [finding.rule for finding in findings(PUBLISHED["mixed"])] == ["contact", "expires"]
     weak = Survey.from_dict(draft(YES_NO | {"epsilon": 5}, budget=6, contact="me", expires="2999-01-01T00:00:00Z"))
     assert [finding.rule for finding in findings(weak.publish())] == ["budget", "weak"]
     panel = [str(finding) for finding in findings(PUBLISHED["panel"]) if finding.rule == "waves"]

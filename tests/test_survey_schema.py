@@ -23,6 +23,7 @@ BEYOND = (
     "ids must differ", "budget must cover", "low must be below high", "bins go with", "does not estimate",
     "mechanism must be one for this question", "epsilon must be what the mechanism costs",
     "memoize goes with", "epsilon must be given", "kind must be one of rr", "epsilon must be at least 0.05",
+    "honest must be at most",
     "no 1 steps in floating point", "max_bytes must be a whole number from 4", "first must be less than permanent",
 )  # fmt: skip
 ODD = [
@@ -31,7 +32,7 @@ ODD = [
 ]  # fmt: skip
 KEYS = [
     "id", "text", "kind", "values", "low", "bins", "epsilon", "mechanism", "memoize", "budget", "split", "colour",
-    "missing",
+    "missing", "shuffle", "trust", "covariates", "honest",
 ]  # fmt: skip
 
 

@@ -50,7 +50,7 @@ def test_draws_give_the_reports_of_a_history(vector: dict[str, Any]) -> None:
         source = Replay(history["draws"])
         memory = m.begin(source)
         for expected in history["steps"]:
-            step = m.step(expected["value"], memory, source)
+            step = m.step(expected["value"], memory, source, expected.get("wave"))
             memory = json.loads(json.dumps(step.memory))
             assert (step.report, step.epsilon) == (from_json(m, expected["report"]), expected["epsilon"])
         assert memory == history["memory"]

@@ -84,6 +84,10 @@ INSTANCES: dict[str, list[Mechanism]] = {
         sv.Memoized.of("unary", 20, permanent=2.0, first=0.5),
         sv.Memoized.loloha(100, permanent=2.0, first=1.0, kind="binary"),
         sv.Memoized.loloha(GAPPED, permanent=3.0, first=1.0),
+        sv.Memoized.rappor(CUT, f=0.5, p=0.5, q=0.75, bits=20, hashes=3, cohorts=5, salt="vectors"),
+        sv.Memoized.of("bloom", sv.Text(16), permanent=3.0, first=1.0, buckets=9, hashes=1, cohorts=1),
+        sv.Memoized.of("hashed", sv.Text(16), permanent=2.0, first=1.0, cohorts=300, salt="caf\u00e9"),
+        sv.Memoized(sv.Hashed(sv.Unary(12, 2.0), cohorts=3, domain=CUT), sv.Unary(12, p=0.75, q=0.25)),
     ],
     "d_bit_flip": [
         sv.DBitFlip(["red", "green", "blue"], epsilon=1.0, sampled=1),
@@ -108,6 +112,12 @@ INSTANCES |= {
     "bloom": [
         sv.Hashed.rappor(16, 2, 3, f=0.5, p=0.5, q=0.75, salt="vectors"),
         sv.Hashed.rappor(13, 3, 1, f=0.25, domain=CUT),
+    ],
+    "discovery": [
+        sv.Discovery(1.0, 4, base="krr", buckets=16, cohorts=12, salt="vectors"),
+        sv.Discovery(2.0, 3, "fragments", base="subset", buckets=14, cohorts=14, domain=CUT),
+        sv.Discovery(0.5, base="hadamard", buckets=31, spans=[(0, 4), (0, 4), (0, 65)], cohorts=3, salt="café"),
+        sv.Discovery(4.0, 16, "fragments", buckets=8, cohorts=38, tag=24, domain=sv.Text(16)),
     ],
 }
 
@@ -155,6 +165,11 @@ CHANGES: dict[str, list[dict[str, Any]]] = {
         {"permanent": sv.RandomizedResponse(2.0).to_dict() | {"epsilon": 0.5}},
         {"permanent": sv.RandomizedResponse.warner(0.3).to_dict()},
         {"instantaneous": sv.Unary([False, True], 1.0).to_dict()},
+        {"permanent": sv.Hashed("krr", 4, 2, 1.0).to_dict()},
+        {"permanent": sv.Hashed("subset", 6, 2, 1.0).to_dict(), "instantaneous": sv.KRR(6, 1.0).to_dict()},
+        {"permanent": sv.Hashed.rappor(8, 2, 2, f=0.5).to_dict(), "instantaneous": sv.Unary(9, 1.0).to_dict()},
+        {"permanent": sv.Hashed.rappor(8, 2, 2, f=0.5).to_dict(), "instantaneous": sv.KRR(8, 1.0).to_dict()},
+        {"instantaneous": sv.Hashed.rappor(8, 2, 2, f=0.5).to_dict()},
     ],
     "d_bit_flip": [*({"sampled": sampled} for sampled in (0, -1, 4, 1.5, "1", None, True)), {"p": 0.5}, {"p": 0.25}],
     "changes": [
@@ -163,6 +178,16 @@ CHANGES: dict[str, list[dict[str, Any]]] = {
         {"p": 0.5},
         {"p": 0.25},
         {"domain": {"values": 3, "missing": "refuse"}},
+    ],
+    "discovery": [
+        *({"cohorts": cohorts} for cohorts in (0, -6, 7, 1.5, "12", 6 * 2**16)),
+        *({"tag": tag} for tag in (-1, 1, 25, 1.5, "0", None)),
+        *({"spans": spans} for spans in ([], [[0, 65]] * 7, "all", [5] * 6, [[0, 2]] * 6, [[0, 2, 65]] * 6)),
+        *({"spans": [span, *[[0, 65]] * 5]} for span in ([1, 2], [0, 0], [0, 66], [0, 1.5], [0, "2"], [-1, 2])),
+        {"spans": [[0, 3], [0, 2], *[[0, 65]] * 4]},
+        {"tag": 8, "spans": [[0, 1], [0, 65], [2, 3], *[[0, 65]] * 3]},
+        {"tag": 8, "spans": [[0, 2], *[[0, 65]] * 5]},
+        {"base": sv.Sets(3, 1.0).to_dict()},
     ],
     "bloom": [{"hashes": 0}, {"hashes": 9}, {"buckets": 3}, {"cohorts": 0}, {"q": 0.9}, {"q": 0.3}],
 }
@@ -205,7 +230,7 @@ def vector(m: Mechanism, seed: int) -> dict[str, Any]:
         **(frequencies(m, tally) if isinstance(m, Pure) else {}),
         **(mean(m, tally) if isinstance(m, sv.Mean) else {}),
         **(decoded(tally) if isinstance(m, Cohorts) else {}),
-        **({"histories": [history(m, 100 * seed + at) for at in range(3)]} if isinstance(m, Longitudinal) else {}),
+        **({"histories": histories(m, seed)} if isinstance(m, Longitudinal) else {}),
         "invalid_values": invalid_values(m),
         "invalid_reports": invalid_reports(m),
     }
@@ -247,15 +272,33 @@ def hashing(salt: str, buckets: int, cohorts: int, functions: int) -> dict[str, 
     }
 
 
+def histories(m: Longitudinal, seed: int) -> list[dict[str, Any]]:
+    made = [history(m, 100 * seed + at) for at in range(3)]
+    return made + [skipped(m, 100 * seed + at) for at in range(3)] if isinstance(m, sv.Changes) else made
+
+
 def history(m: Longitudinal, seed: int) -> dict[str, Any]:
     """One device over eight waves: its value changes now and then, and may come back."""
     chance, source = random.Random(seed), Recorder(10_000 + seed)
+    labels = texts(m.domain) if isinstance(m.domain, sv.Text) else m.domain.labels
     memory, code, steps = m.begin(source), 0, []
     for _ in range(8):
-        code = chance.randrange(m.domain.size) if chance.random() < 0.5 else code
-        step = m.step(m.domain.labels[code], memory, source)
+        code = chance.randrange(len(labels)) if chance.random() < 0.5 else code
+        step = m.step(labels[code], memory, source)
         memory = step.memory
-        steps.append({"value": m.domain.labels[code], "report": to_json(step.report), "epsilon": step.epsilon})
+        steps.append({"value": labels[code], "report": to_json(step.report), "epsilon": step.epsilon})
+    return {"draws": source.draws, "steps": steps, "memory": memory}
+
+
+def skipped(m: sv.Changes, seed: int) -> dict[str, Any]:
+    """One device that answers some waves only, which are then named, counted from 0."""
+    chance, source = random.Random(seed), Recorder(20_000 + seed)
+    memory, steps = m.begin(source), []
+    for wave in sorted(chance.sample(range(m.waves), 5)):
+        value = m.domain.labels[chance.randrange(2)]
+        step = m.step(value, memory, source, wave)
+        memory = step.memory
+        steps.append({"value": value, "wave": wave, "report": to_json(step.report), "epsilon": step.epsilon})
     return {"draws": source.draws, "steps": steps, "memory": memory}
 
 

@@ -61,6 +61,7 @@ class Review:
         lines += [f"  {covariate.id}: sent as it is" for covariate in self.survey.covariates]
         waves = f" in {self.survey.waves:,} waves" if self.survey.waves > 1 else ""
         lines.append(f"all together: epsilon = {self.epsilon:.6g}{waves}, of {self.left:.6g} left")
+        lines += [f"  {line}" for line in self.survey.guarantee.lines()] if self.survey.guarantee else []
         lines.append(f"REFUSED: {self.refusal}" if self.refusal else "would be answered")
         return "\n".join(lines)
 
@@ -140,8 +141,14 @@ class Respondent:
         expected = self.pins.get(survey.id, survey.digest)
         if survey.digest != expected:
             raise Refusal(f"survey {survey.id} must have the pinned digest {expected}, got {survey.digest}")
-        if survey.expires is not None and self.clock() >= survey.expires:
+        if survey.expires is not None and self._now() >= survey.expires:
             raise Refusal(f"survey {survey.id} expired at {survey.expires.isoformat()}")
+
+    def _now(self) -> datetime:
+        now = self.clock()
+        if not isinstance(now, datetime) or now.utcoffset() is None:
+            raise ParameterError(f"clock must give a datetime with a time zone, got {now!r:.60}")
+        return now
 
     def _draft(
         self,
@@ -205,7 +212,7 @@ def _draw(entries: Entries, survey: Survey, answers: Mapping[str, Any], wave: in
             if isinstance(mechanism, Longitudinal):
                 memory = entries.memory(survey.digest, question.id)
                 memory = mechanism.begin(SYSTEM) if memory is None else memory
-                step = mechanism.step(value, memory, SYSTEM)
+                step = mechanism.step(value, memory, SYSTEM, wave)
                 reports[question.id], costs[question.id], memories[question.id] = step.report, step.epsilon, step.memory
             else:
                 reports[question.id], costs[question.id] = mechanism.randomize(value), mechanism.epsilon

@@ -38,7 +38,7 @@ CHUNK = 2**14
 
 @dataclass(frozen=True)
 class Hashes:
-    """Hash functions to `buckets` buckets, `functions` of them for each cohort.
+    """Hash functions to `buckets` buckets, `functions` of them for each cohort. The cohorts count from `first`.
 
     >>> hashes = Hashes("a survey", buckets=1024, cohorts=64)
     >>> code = hashes.fingerprint("tea".encode())
@@ -50,11 +50,13 @@ class Hashes:
     buckets: int
     cohorts: int = 1
     functions: int = 1
+    first: int = 0
 
     def __post_init__(self) -> None:
         _check("buckets", self.buckets, 2, MAX_BUCKETS)
         _check("cohorts", self.cohorts, 1, MAX_COHORTS)
         _check("hashes", self.functions, 1, MAX_FUNCTIONS)
+        _check("first", self.first, 0, MAX_COHORTS - self.cohorts)
         if not isinstance(self.salt, str) or len(self.salt) > MAX_SALT:
             raise ParameterError(f"a salt must be text of at most {MAX_SALT} characters, got {self.salt!r:.40}")
         if any("\ud800" <= letter <= "\udfff" for letter in self.salt):
@@ -73,7 +75,7 @@ class Hashes:
 
     def words(self, cohort: int, function: int = 0) -> tuple[int, int, int]:
         """The numbers a, b and c of a hash function."""
-        place = cohort.to_bytes(4, "big") + function.to_bytes(4, "big")
+        place = (self.first + cohort).to_bytes(4, "big") + function.to_bytes(4, "big")
         a, b, c = _words(hashlib.sha256(b"f" + self._key + place).digest(), 3)
         return a, b, c
 

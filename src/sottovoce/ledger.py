@@ -14,6 +14,7 @@ from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from os import PathLike, fspath
+from os.path import exists
 from typing import Any
 
 from sottovoce.accounting import check_delta, spent
@@ -69,6 +70,8 @@ class Draft:
 class Ledger:
     """The ledger in a file. The budget is set when the file is made; only `set_budget` changes it.
 
+    Unless `create` is false, a file that is missing or empty becomes a new store.
+
     With a delta, the total is bounded by advanced composition; with a unit as well, every answer counts as one of that
     epsilon, and more of them fit (see `sottovoce.accounting`).
 
@@ -86,11 +89,14 @@ class Ledger:
         budget: float | None = None,
         delta: float | None = None,
         unit: float | None = None,
+        create: bool = True,
     ) -> None:
         self.path = _file(path)
+        if not create and not exists(self.path):
+            raise StoreError(f"{self.path}: no such store")
         wanted = {"budget": budget, "delta": delta, "unit": unit}
         with self.transaction() as entries:
-            entries.open({name: value for name, value in wanted.items() if value is not None})
+            entries.open({name: value for name, value in wanted.items() if value is not None}, create)
 
     @property
     def budget(self) -> float:
@@ -151,7 +157,7 @@ class Entries:
     def __init__(self, connection: sqlite3.Connection) -> None:
         self.connection = connection
 
-    def open(self, wanted: Mapping[str, float]) -> None:
+    def open(self, wanted: Mapping[str, float], create: bool) -> None:
         """Check the file, or make its tables if it is new."""
         version = self.connection.execute("PRAGMA user_version").fetchone()[0]
         known = self.connection.execute("PRAGMA application_id").fetchone()[0]
@@ -161,14 +167,13 @@ class Entries:
             return self._check(wanted)
         if self.connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
             raise StoreError("the file is a database of another program")
+        if not create:
+            raise StoreError("the file is empty: there is no store in it")
         return self._make(wanted)
 
     def _make(self, wanted: Mapping[str, float]) -> None:
-        budget, delta, unit = (
-            _budget(wanted.get("budget", DEFAULT_BUDGET)),
-            wanted.get("delta", 0.0),
-            wanted.get("unit"),
-        )
+        budget, delta = _budget(wanted.get("budget", DEFAULT_BUDGET)), wanted.get("delta", 0.0)
+        unit = wanted.get("unit")
         if unit is not None and not delta:
             raise ParameterError(f"a unit needs a delta, got unit = {unit!r} without one")
         for statement in filter(str.strip, SCHEMA.split(";")):
@@ -272,9 +277,11 @@ class Entries:
 
 @contextmanager
 def _one_line(path: str) -> Iterator[None]:
-    """What SQLite has to say, as one error that names the file."""
+    """What is wrong with the store, as one error that names the file."""
     try:
         yield
+    except StoreError as error:
+        raise StoreError(f"{path}: {error}") from None
     except sqlite3.Error as error:
         raise StoreError(f"{path}: {' '.join(str(error).split())}") from None
     except (UnicodeDecodeError, json.JSONDecodeError):

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 from sottovoce.errors import DomainError, ParameterError
 from sottovoce.estimate.frequencies import Interval, Row, quantile
-from sottovoce.estimate.null_law import NullLaw
+from sottovoce.estimate.null_law import Laws, NullLaw
 from sottovoce.estimate.result import Labelled
 from sottovoce.lazy import load, scipy
 from sottovoce.lazy import numpy as np
@@ -42,12 +42,12 @@ class HashedEstimate(Labelled[Row]):
     labels: Sequence[str | None]
     frequency: NDArray[np.float64]
     constant: NDArray[np.float64]
-    slope: float
+    slope: float | NDArray[np.float64]
     n: int
     epsilon: float
     candidates: int
     simulated: bool = False
-    law: NullLaw = field(default_factory=NullLaw)
+    law: NullLaw | Laws = field(default_factory=NullLaw)
     covariance: NDArray[np.float64] | None = None
 
     @property
@@ -75,10 +75,10 @@ class HashedEstimate(Labelled[Row]):
         Where collisions are rare but large, an interval reaches farther down than up; never less than a normal one.
         """
         deviate = quantile(level, self.candidates if simultaneous else 1)
-        reaches = {sign: max(-sign * self.law.point(-sign * deviate), deviate) for sign in (-1, 1)}
+        reaches = {sign: np.maximum(-sign * self.law.point(-sign * deviate), deviate) for sign in (-1, 1)}
         return Interval(*(self._bound(sign, reach**2, population) for sign, reach in reaches.items()))
 
-    def _bound(self, sign: int, reach: float, population: bool) -> NDArray[np.float64]:
+    def _bound(self, sign: int, reach: Any, population: bool) -> NDArray[np.float64]:
         """The f on one side of the estimate where (estimate - f)^2 = reach * variance(f), which is quadratic in f.
 
         Beyond 0 and 1 the variance stays what it was at the end.
@@ -142,6 +142,8 @@ class HashedEstimate(Labelled[Row]):
             labels=[self.labels[place] for place in places.tolist()],
             frequency=self.frequency[places],
             constant=self.constant[places],
+            slope=self.slope if np.ndim(self.slope) == 0 else np.asarray(self.slope)[places],
+            law=self.law.take(places),
             covariance=covariance,
         )
 

@@ -61,6 +61,30 @@ class NullLaw:
         """The point that is as rare as a normal deviate."""
         return float(_interpolate(np.array([deviate]), *self._curve[::-1])[0])
 
+    def take(self, places: NDArray[np.int64]) -> NullLaw:
+        """The law of some of the values: it is the same for all of them."""
+        return self
+
+
+@dataclass(frozen=True, eq=False)
+class Laws:
+    """One of several laws for each value."""
+
+    laws: tuple[NullLaw, ...]
+    which: NDArray[np.int64]
+
+    def deviate(self, points: Floats) -> Floats:
+        found = np.empty(points.size)
+        for at, law in enumerate(self.laws):
+            found[self.which == at] = law.deviate(points[self.which == at])
+        return found
+
+    def point(self, deviate: float) -> Floats:
+        return np.array([law.point(deviate) for law in self.laws])[self.which]
+
+    def take(self, places: NDArray[np.int64]) -> Laws:
+        return Laws(self.laws, self.which[places])
+
 
 def _point(cells: Floats, times: float, tilt: float) -> tuple[float, float]:
     """The point whose tilted law has its mean there, and its normal deviate r*."""

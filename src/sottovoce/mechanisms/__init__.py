@@ -12,6 +12,7 @@ from sottovoce.mechanisms.bloom import Bloom
 from sottovoce.mechanisms.changes import Changes
 from sottovoce.mechanisms.choose import choose
 from sottovoce.mechanisms.dbitflip import DBitFlip
+from sottovoce.mechanisms.discovery import Discovery
 from sottovoce.mechanisms.hadamard import Hadamard
 from sottovoce.mechanisms.hashed import Hashed
 from sottovoce.mechanisms.key_value import KeyValue
@@ -37,6 +38,7 @@ __all__ = [
     "Bloom",
     "Changes",
     "DBitFlip",
+    "Discovery",
     "Hadamard",
     "Hashed",
     "KeyValue",
@@ -77,6 +79,7 @@ KINDS: tuple[type[Mechanism], ...] = (
     Changes,
     Hashed,
     Bloom,
+    Discovery,
 )
 REGISTRY: dict[str, type[Mechanism]] = {kind.name: kind for kind in KINDS}
 

@@ -6,7 +6,7 @@ from fractions import Fraction
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from sottovoce.domain import Text
+from sottovoce.domain import Domain, Text
 from sottovoce.errors import ParameterError
 from sottovoce.lazy import numpy as np
 from sottovoce.mechanisms.cohorts import Cohorts, check_text
@@ -35,6 +35,11 @@ class Filter:
     def shape(self) -> Bits:
         return Bits(self.length)
 
+    @cached_property
+    def domain(self) -> Domain:
+        """The bits, as values."""
+        return Domain(self.length)
+
     @property
     def cells(self) -> int:
         return self.length
@@ -61,8 +66,8 @@ class Filter:
     def _count(self, data: NDArray[Any]) -> NDArray[np.int64]:
         return self.shape.sums(data)
 
-    def _support(self, cells: NDArray[np.int64]) -> NDArray[np.int64]:
-        return cells
+    def _support_many(self, rows: NDArray[np.int64]) -> NDArray[np.int64]:
+        return rows
 
 
 @dataclass(frozen=True, init=False, repr=False)

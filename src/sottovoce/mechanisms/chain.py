@@ -8,9 +8,12 @@ from fractions import Fraction
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
-from sottovoce.domain import Domain
+from sottovoce.domain import Domain, Text
 from sottovoce.errors import ParameterError
+from sottovoce.hashing import MAX_BUCKETS
 from sottovoce.lazy import numpy as np
+from sottovoce.mechanisms.bloom import Bloom
+from sottovoce.mechanisms.hashed import Hashed
 from sottovoce.mechanisms.krr import KRR
 from sottovoce.mechanisms.local_hash import LocalHash, _buckets
 from sottovoce.mechanisms.randomized_response import RandomizedResponse
@@ -82,13 +85,23 @@ def _height(curve: list[Point], place: Fraction) -> Fraction:
 # The parts that spend what they are asked to.
 
 
-def parts(kind: str, domain: Domain, permanent: float, first: float, buckets: int | None) -> tuple[Any, Any]:
+def parts(
+    kind: str, domain: Any, permanent: float, first: float, buckets: int | None, **hashing: Any
+) -> tuple[Any, Any]:
     """A permanent and an instantaneous mechanism: the former costs `permanent`, a report of both `first`."""
     permanent, first = check_epsilon(permanent), check_epsilon(first)
     if first >= permanent:
         raise ParameterError(f"first must be less than permanent, got {first:g} and {permanent:g}")
+    if kind in (Hashed.name, Bloom.name):
+        return _text_parts(kind, domain, permanent, first, buckets, **hashing)
+    if hashing:
+        raise ParameterError(f"{min(hashing)} is for texts only, got it for {kind!r:.40}")
+    return _listed_parts(kind, Domain.of(domain), permanent, first, buckets)
+
+
+def _listed_parts(kind: str, domain: Domain, permanent: float, first: float, buckets: int | None) -> tuple[Any, Any]:
     if buckets is not None and kind != LocalHash.name:
-        raise ParameterError(f"buckets are for {LocalHash.name} only, got {buckets!r} for {kind!r:.40}")
+        raise ParameterError(f"buckets are for values that are hashed only, got {buckets!r} for {kind!r:.40}")
     if kind == Unary.name:
         kept = Unary(domain, permanent)
         flip = _flip(kept, first)
@@ -102,11 +115,32 @@ def parts(kind: str, domain: Domain, permanent: float, first: float, buckets: in
     if kind == LocalHash.name:
         hashed = LocalHash(domain, permanent, buckets=buckets or _buckets(domain.size, first, "optimal"))
         return hashed, KRR(hashed.buckets, p=_answer(hashed._bucket_response, first))
-    names = ", ".join(mechanism.name for mechanism in (RandomizedResponse, KRR, Unary, LocalHash))
+    names = ", ".join(mechanism.name for mechanism in (RandomizedResponse, KRR, Unary, LocalHash, Hashed, Bloom))
     raise ParameterError(f"kind must be one of {names}, got {kind!r:.40}")
 
 
-def buckets(size: int, first: float, kind: str) -> int:
+CELLS = 2**16
+"""Buckets of all cohorts together, unless somebody says how many cohorts: collisions are as rare as for `Hashed`."""
+
+
+def _text_parts(
+    kind: str, domain: Any, permanent: float, first: float, buckets: int | None, **hashing: Any
+) -> tuple[Any, Any]:
+    if domain is not None and not isinstance(domain, Text):
+        raise ParameterError(f"{kind} is for a domain of Text, got {domain!r:.60}")
+    odd = set(hashing) - {"cohorts", "salt", *(["hashes"] if kind == Bloom.name else [])}
+    if odd:
+        raise ParameterError(f"{kind} has no {min(odd)}")
+    if kind == Bloom.name:
+        kept = Bloom(128 if buckets is None else buckets, epsilon=permanent, domain=domain, **hashing)
+        flip = _symmetric_flip(kept, first)
+        return kept, Unary(kept.buckets, p=1 - flip, q=flip)
+    told = KRR(round(min(math.exp(first) + 1, MAX_BUCKETS)) if buckets is None else buckets, permanent)
+    made = Hashed(told, domain=domain, **{"cohorts": max(CELLS // told.domain.size, 1)} | hashing)
+    return made, KRR(told.domain, p=_answer(told, first))
+
+
+def few_buckets(size: int, first: float, kind: str) -> int:
     """As for local hashing with the epsilon of one report, since that is what the chain amounts to."""
     return _buckets(size, check_epsilon(first), kind)
 
@@ -126,6 +160,25 @@ def _flip(permanent: Unary, first: float) -> Fraction:
     if other >= target:
         raise ParameterError(f"first must be less than permanent, got {first:g} and {permanent.epsilon:g}")
     return 1 - round_down((1 - other - target) / (1 - 2 * other))
+
+
+def _symmetric_flip(permanent: Bloom, first: float) -> Fraction:
+    """How often to flip a bit, each alike, so that all bits of a value together favour it by e^first."""
+    target = exp_below(math.nextafter(first / (2 * permanent.hashes), 0))
+    kept, wanted = permanent.p, target / (1 + target)
+    if wanted >= kept:
+        raise ParameterError(f"first must be less than permanent, got {first:g} and {permanent.epsilon:g}")
+    return 1 - round_down((wanted - (1 - kept)) / (2 * kept - 1))
+
+
+def numbered(rows: NDArray[np.int64]) -> NDArray[np.int64]:
+    """A number for each row of places, the same for the same set of them."""
+    if rows.ndim == 1:
+        return rows
+    ordered = np.sort(rows, axis=1)
+    ordered[:, 1:][ordered[:, 1:] == ordered[:, :-1]] = -1
+    numbers: NDArray[np.int64] = np.unique(np.sort(ordered, axis=1), axis=0, return_inverse=True)[1].reshape(-1)
+    return numbers
 
 
 def coins(rows: NDArray[np.uint8], chance: Probability, stream: Keystream) -> NDArray[np.uint8]:

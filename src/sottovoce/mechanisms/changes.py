@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -128,6 +128,22 @@ class Changes(Longitudinal):
     def begin(self, source: Source = SYSTEM) -> Memory:
         drawn = {"order": source.below(self.orders), "kept": 1 + source.below(self.changes)}
         return drawn | {"wave": 0, "value": 0, "changes": 0, "sign": 0}
+
+    def step(self, value: object, memory: Memory, source: Source = SYSTEM, wave: int | None = None) -> Step:
+        """One wave; those that were skipped before it count as waves in which nothing changed and nothing was sent."""
+        self._check(memory)
+        made = super().step(value, self._caught_up(memory, wave), source)
+        return made if memory["wave"] else replace(made, epsilon=self.epsilon_forever)
+
+    def _caught_up(self, memory: Memory, wave: int | None) -> Memory:
+        """The memory at the beginning of a wave. A change whose run ended meanwhile is not told any more."""
+        over = memory["wave"]
+        if wave is None or check_count("wave", wave, 0) == over:
+            return memory
+        if wave < over:
+            raise ParameterError(f"waves must come in their order: {over} are over, got wave {wave} (from 0 on)")
+        missed = wave >> memory["order"] > over >> memory["order"]
+        return memory | {"wave": wave, "sign": 0 if missed else memory["sign"]}
 
     def _step(self, code: int, memory: Memory, source: Source) -> Step:
         wave, changed = memory["wave"] + 1, code - memory["value"]

@@ -47,7 +47,7 @@ class Inner(Protocol):
     def _perturb(self, code: Any, source: Source) -> Report: ...
     def _perturb_many(self, codes: Any, stream: Keystream) -> NDArray[Any]: ...
     def _count(self, data: NDArray[Any]) -> NDArray[np.int64]: ...
-    def _support(self, cells: NDArray[np.int64]) -> NDArray[np.int64]: ...
+    def _support_many(self, rows: NDArray[np.int64]) -> NDArray[np.int64]: ...
 
 
 class Cohorts(Mechanism):
@@ -86,11 +86,11 @@ class Cohorts(Mechanism):
     def _inner(self) -> Inner: ...
 
     @abstractmethod
-    def _place(self, code: int, cohort: int) -> Any:
+    def _place(self, code: Any, cohort: int) -> Any:
         """What the inner mechanism is given for a value in a cohort."""
 
     @abstractmethod
-    def _place_many(self, codes: NDArray[np.int64], cohorts: NDArray[np.int64]) -> NDArray[np.int64]: ...
+    def _place_many(self, codes: NDArray[Any], cohorts: NDArray[np.int64]) -> NDArray[np.int64]: ...
 
     @cached_property
     def hashing(self) -> Hashes:
@@ -108,30 +108,37 @@ class Cohorts(Mechanism):
         return CohortBits(inner.bits + (self.cohorts - 1).bit_length(), self.cohorts)
 
     def _codes(self) -> Iterable[tuple[int, str | None]]:
-        return ((self.hashing.fingerprint(self.domain.encode(label)), label) for label in self.domain.labels)
+        return ((self._code(self.domain.encode(label)), label) for label in self.domain.labels)
+
+    def _code(self, data: bytes) -> Any:
+        """What is kept of a text: its fingerprint."""
+        return self.hashing.fingerprint(data)
+
+    def _code_many(self, rows: list[bytes]) -> NDArray[Any]:
+        return self.hashing.fingerprints(rows)
 
     # Randomizing.
 
-    def _encode(self, value: object, source: Source) -> int:
-        return self.hashing.fingerprint(self.domain.encode(value))
+    def _encode(self, value: object, source: Source) -> Any:
+        return self._code(self.domain.encode(value))
 
-    def _encode_many(self, values: Any, stream: Keystream, first_row: int) -> NDArray[np.int64]:
+    def _encode_many(self, values: Any, stream: Keystream, first_row: int) -> NDArray[Any]:
         rows = to_list(values)
         try:  # Answers repeat: each is hashed once.
-            distinct = list(dict.fromkeys(rows))
-            codes = dict(zip(distinct, self.hashing.fingerprints(self.domain.encode_many(distinct)), strict=True))
+            places = {value: at for at, value in enumerate(dict.fromkeys(rows))}
+            codes = self._code_many(self.domain.encode_many(list(places)))
         except (DomainError, TypeError):
-            return self.hashing.fingerprints(self.domain.encode_many(rows, first_row))  # An error names its row.
-        return np.fromiter(map(codes.__getitem__, rows), dtype=np.int64, count=len(rows))
+            return self._code_many(self.domain.encode_many(rows, first_row))  # An error names its row.
+        return codes[np.fromiter(map(places.__getitem__, rows), dtype=np.int64, count=len(rows))]
 
-    def _law(self, code: int) -> dict[Report, Fraction]:
+    def _law(self, code: Any) -> dict[Report, Fraction]:
         return {
             self._join(cohort, report): chance / self.cohorts
             for cohort in range(self.cohorts)
             for report, chance in self._inner._law(self._place(code, cohort)).items()
         }
 
-    def _perturb(self, code: int, source: Source) -> Report:
+    def _perturb(self, code: Any, source: Source) -> Report:
         cohort = source.below(self.cohorts)
         return self._join(cohort, self._inner._perturb(self._place(code, cohort), source))
 
@@ -142,9 +149,11 @@ class Cohorts(Mechanism):
         assert isinstance(report, int)  # noqa: S101
         return cohort * (self.shape.outcomes // self.cohorts) + report
 
-    def _perturb_many(self, codes: NDArray[np.int64], stream: Keystream) -> NDArray[Any]:
+    def _perturb_many(self, codes: NDArray[Any], stream: Keystream) -> NDArray[Any]:
         cohorts = stream.below(self.cohorts, codes.size)
-        inner = self._inner._perturb_many(self._place_many(codes, cohorts), stream)
+        return self._join_many(cohorts, self._inner._perturb_many(self._place_many(codes, cohorts), stream))
+
+    def _join_many(self, cohorts: NDArray[np.int64], inner: NDArray[Any]) -> NDArray[Any]:
         if isinstance(self.shape, CohortBits):
             return self.shape.join_many(cohorts, inner)
         reports: NDArray[Any] = cohorts * (self.shape.outcomes // self.cohorts) + inner
@@ -189,6 +198,21 @@ class Cohorts(Mechanism):
 
     # Estimating.
 
+    @cached_property
+    def variance(self) -> float:
+        """The squared error of the frequency of a value that nobody holds, times n; collisions are not in it."""
+        return noise(float(self.p), float(self.q), self.buckets, self.hashes)[0]
+
+    def stderr(self, n: int, concentration: float = 1.0) -> float:
+        """The standard error of the frequency of a rare value, from n reports.
+
+        The concentration is the sum of the squared frequencies of the others: 1 if all hold the same value.
+        """
+        if n < 1 or not 0 <= concentration <= 1:
+            raise ParameterError(f"n must be at least 1 and concentration from 0 to 1, got {n} and {concentration}")
+        r = shared(self.buckets, self.hashes)
+        return float((self.variance / n + concentration * r / ((1 - r) * self.hashes * self.cohorts)) ** 0.5)
+
     def _estimate(self, tally: Tally[Any], values: Iterable[str | None] | None = None,
                   method: str = "mean") -> HashedEstimate:  # fmt: skip
         from sottovoce.mechanisms.decoding import Sketch, by_mean, by_regression
@@ -197,7 +221,7 @@ class Cohorts(Mechanism):
             raise ParameterError(f"method must be one of {', '.join(METHODS)}, got {method!r}")
         labels, codes = self._candidates(values)
         rows = tally.cells.reshape(self.cohorts, -1)
-        support = np.array([self._inner._support(row[: self._inner.cells]) for row in rows])
+        support = self._inner._support_many(rows[:, : self._inner.cells])
         sketch = Sketch(self.hashing, self._sizes(rows, tally.n), support, float(self.p), float(self.q))
         decode = by_mean if method == "mean" else by_regression
         return decode(sketch, labels, codes, self.epsilon, tally.simulated)
@@ -220,6 +244,26 @@ class Cohorts(Mechanism):
             label = labels[int(order[twice[0]])]
             raise ParameterError(f"values to estimate must differ from one another, got {label!r} twice")
         return labels, codes
+
+
+def shared(buckets: int, hashes: int) -> float:
+    """The probability r that one bucket of a value is among those of another value."""
+    return 1 - (1 - 1 / buckets) ** hashes
+
+
+def noise(p: float, q: float, buckets: int, hashes: int) -> tuple[float, float]:
+    """The variance of one report about a value: of a respondent with another value, and of one who holds it.
+
+    With h functions, the mean support of h buckets counts; two of them coincide with probability 1/m.
+    """
+    m, h, r = buckets, hashes, shared(buckets, hashes)
+    coins = (1 + (h - 1) / m) / h
+    both = 1 - 2 * (1 - r) + (1 - 2 / m) ** h  # Two different buckets are both among those of another value.
+    together = r / m + (1 - 1 / m) * both - r * r
+    hits = (r * (1 - r) + (h - 1) * together) / h
+    other = coins * (r * p * (1 - p) + (1 - r) * q * (1 - q)) + (p - q) ** 2 * hits
+    apart = ((p - q) * (1 - r)) ** 2
+    return other / apart, coins * p * (1 - p) / apart
 
 
 def check_text(domain: object) -> Text:

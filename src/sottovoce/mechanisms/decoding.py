@@ -17,6 +17,7 @@ from sottovoce.estimate.null_law import NullLaw
 from sottovoce.hashing import Hashes
 from sottovoce.lazy import numpy as np
 from sottovoce.lazy import scipy
+from sottovoce.mechanisms.cohorts import noise, shared
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -49,7 +50,7 @@ class Sketch:
     @property
     def shared(self) -> float:
         """The probability r that one bucket of a value is among those of another value."""
-        return 1 - (1 - 1 / self.hashes.buckets) ** self.hashes.functions
+        return shared(self.hashes.buckets, self.hashes.functions)
 
     @property
     def other(self) -> float:
@@ -58,17 +59,8 @@ class Sketch:
 
     @cached_property
     def noise(self) -> tuple[float, float]:
-        """The variance of one report about a value: of a respondent with another value, and of one who holds it.
-
-        With h functions, the mean support of h buckets counts; two of them coincide with probability 1/m.
-        """
-        p, q, m, h, r = self.p, self.q, self.hashes.buckets, self.hashes.functions, self.shared
-        coins = (1 + (h - 1) / m) / h
-        both = 1 - 2 * (1 - r) + (1 - 2 / m) ** h  # Two different buckets are both among those of another value.
-        together = r / m + (1 - 1 / m) * both - r * r
-        hits = (r * (1 - r) + (h - 1) * together) / h
-        other = coins * (r * p * (1 - p) + (1 - r) * q * (1 - q)) + (p - q) ** 2 * hits
-        return other / (p - self.other) ** 2, coins * p * (1 - p) / (p - self.other) ** 2
+        """The variance of one report about a value: of a respondent with another value, and of one who holds it."""
+        return noise(self.p, self.q, self.hashes.buckets, self.hashes.functions)
 
     @cached_property
     def spread(self) -> float:
@@ -93,14 +85,14 @@ def by_mean(
 ) -> HashedEstimate:
     """Each value by itself: any number of them."""
     n, (other, holder) = sketch.n, sketch.noise
-    frequency = _means(sketch, codes)
+    frequency = means(sketch, codes)
     collisions = (sketch.spread - other / n - sketch.own * frequency.clip(0, 1) ** 2).clip(0)
     constant, slope = other / n + collisions, (holder - other) / n
     law = NullLaw(sketch.support.astype(np.float64), sketch.hashes.functions)
     return HashedEstimate(labels, frequency, constant, slope, n, epsilon, len(labels), simulated, law)
 
 
-def _means(sketch: Sketch, codes: NDArray[np.int64]) -> Floats:
+def means(sketch: Sketch, codes: NDArray[np.int64]) -> Floats:
     """The unbiased frequencies."""
     support = sketch.hashes.look_up(sketch.support.astype(np.float64), codes)
     frequency: Floats = (support / (sketch.hashes.functions * sketch.n) - sketch.other) / (sketch.p - sketch.other)
@@ -121,7 +113,7 @@ def by_regression(
     buckets, less the values that are there beyond doubt.
     """
     kept = _most_frequent(sketch, codes)
-    fit = _Fit(sketch, codes[kept])
+    fit = Fit(sketch, codes[kept])
     frequency, covariance = fit.solution
     made = HashedEstimate(
         labels=[labels[place] for place in kept.tolist()],
@@ -137,7 +129,7 @@ def by_regression(
     return _step_down(made, fit)
 
 
-def _step_down(estimate: HashedEstimate, fit: _Fit) -> HashedEstimate:
+def _step_down(estimate: HashedEstimate, fit: Fit) -> HashedEstimate:
     """Take off the values that are there beyond doubt, which may bring more of them to light, until none is new."""
     found = np.zeros(len(estimate), dtype=np.bool_)
     while True:
@@ -153,10 +145,10 @@ def _most_frequent(sketch: Sketch, codes: NDArray[np.int64]) -> NDArray[np.int64
     most = min(MOST, max(sketch.support.size // 4, LEAST))
     if codes.size <= most:
         return np.arange(codes.size)
-    return np.sort(np.argsort(-_means(sketch, codes), kind="stable")[:most])
+    return np.sort(np.argsort(-means(sketch, codes), kind="stable")[:most])
 
 
-class _Fit:
+class Fit:
     """Weighted least squares of the buckets' shares on the buckets of the values, less what is there by chance."""
 
     def __init__(self, sketch: Sketch, codes: NDArray[np.int64]) -> None:

@@ -3,7 +3,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from sottovoce.domain import Domain, Text
@@ -135,21 +134,6 @@ class Hashed(Cohorts):
     def _place_many(self, codes: NDArray[np.int64], cohorts: NDArray[np.int64]) -> NDArray[np.int64]:
         return self.hashing.spread(codes, cohorts)
 
-    @cached_property
-    def variance(self) -> float:
-        """The squared error of the frequency of a value that nobody holds, times n; collisions are not in it."""
-        p, q = self.p, self.q + (self.p - self.q) / self.buckets
-        return float(q * (1 - q) / (p - q) ** 2)
-
-    def stderr(self, n: int, concentration: float = 1.0) -> float:
-        """The standard error of the frequency of a rare value, from n reports.
-
-        The concentration is the sum of the squared frequencies of the others: 1 if all hold the same value.
-        """
-        if n < 1 or not 0 <= concentration <= 1:
-            raise ParameterError(f"n must be at least 1 and concentration from 0 to 1, got {n} and {concentration}")
-        return float((self.variance / n + concentration / (self.cohorts * (self.buckets - 1))) ** 0.5)
-
     @property
     def full_collision(self) -> float:
         """The probability that two values share their buckets in all cohorts, so that nothing tells them apart."""
@@ -157,15 +141,18 @@ class Hashed(Cohorts):
 
     @classmethod
     def _assemble(cls, **parameters: Any) -> Hashed:
-        data = parameters["base"]
-        name = data.get("mechanism") if isinstance(data, Mapping) else None
-        if not isinstance(data, Mapping) or name not in KINDS:
-            raise ParameterError(f"base must be one of {', '.join(KINDS)}, got {data!r:.80}")
-        base: Any = KINDS[name].from_dict(dict(data))
-        return cls(**parameters | {"base": base})
+        return cls(**parameters | {"base": read_base(parameters["base"])})
 
     def __repr__(self) -> str:
         return f"Hashed({self.buckets} buckets, {self.cohorts} cohorts, {self.base.name}, epsilon={self.epsilon:.6g})"
+
+
+def read_base(data: object) -> Any:
+    """A mechanism over the buckets that was written down."""
+    name = data.get("mechanism") if isinstance(data, Mapping) else None
+    if not isinstance(data, Mapping) or name not in KINDS:
+        raise ParameterError(f"base must be one of {', '.join(KINDS)}, got {data!r:.80}")
+    return KINDS[name].from_dict(dict(data))
 
 
 def _build(kind: object, buckets: int, cohorts: int, epsilon: float | None) -> Pure:

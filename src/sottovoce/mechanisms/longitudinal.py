@@ -73,7 +73,7 @@ class Longitudinal(Mechanism):
         return tuple(keys.index(key) for key in keys)
 
     @abstractmethod
-    def _key(self, code: int, memory: Memory) -> int:
+    def _key(self, code: int, memory: Memory) -> int | str:
         """What the permanent answer of a value is kept under: values with one key share one."""
 
     # What a device does.
@@ -82,11 +82,17 @@ class Longitudinal(Mechanism):
     def begin(self, source: Source = SYSTEM) -> Memory:
         """What a device draws once, before its first answer and without a look at it."""
 
-    def step(self, value: object, memory: Memory, source: Source = SYSTEM) -> Step:
-        """One wave. It changes nothing: what to keep for the next wave is in the result."""
+    def step(self, value: object, memory: Memory, source: Source = SYSTEM, wave: int | None = None) -> Step:
+        """One wave. It changes nothing: what to keep for the next wave is in the result.
+
+        Which wave it is, counted from 0, matters to mechanisms that count them; if nothing is said, it is the next.
+        """
+        self._check(memory)
+        return self._step(self._encode(value, source), memory, source)
+
+    def _check(self, memory: object) -> None:
         if not isinstance(memory, dict) or set(memory) != set(self.remembers):
             raise ParameterError(f"a memory of {self.name} must have just the fields {', '.join(self.remembers)}")
-        return self._step(self._encode(value, source), memory, source)
 
     @abstractmethod
     def _step(self, code: int, memory: Memory, source: Source) -> Step: ...

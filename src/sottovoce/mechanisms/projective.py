@@ -12,6 +12,7 @@ from sottovoce.errors import ParameterError
 from sottovoce.field import MAX_ORDER, Field, is_order
 from sottovoce.geometry import Space
 from sottovoce.lazy import numpy as np
+from sottovoce.lazy import scipy
 from sottovoce.mechanisms.pure import Pure
 from sottovoce.privacy import Probability, check_epsilon, check_probability, exp_below, log_above, round_down
 from sottovoce.randomness import Keystream, Source
@@ -144,6 +145,25 @@ class Projective(Pure):
 
     def _support(self, cells: NDArray[np.int64]) -> NDArray[np.int64]:
         return self._space.meets(cells)[self._space.line_many(np.arange(self.domain.size))]
+
+    def _support_many(self, rows: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Where few hyperplanes go through a point, adding them up is quicker than a transform of the whole space."""
+        if self._on * self.domain.size > 2 * self._space.size or len(rows) < 16:
+            return super()._support_many(rows)
+        support: NDArray[np.int64] = (self._incidence @ np.ascontiguousarray(rows.T)).T
+        return np.ascontiguousarray(support)
+
+    @cached_property
+    def _incidence(self) -> Any:
+        """A sparse matrix with a row for each point and a 1 for each hyperplane through it."""
+        points = self._space.line_many(np.arange(self.domain.size)).repeat(self._on)
+        free = np.tile(self._rest.line_many(np.arange(self._on)), self.domain.size)
+        powers = np.array([self._space.order**k for k in range(self._space.digits)])
+        power = powers[np.searchsorted(powers, points, side="right") - 1]
+        planes = self._space.normalise_many(self._complete(free, points, power, 0))[1]
+        starts = np.arange(0, points.size + 1, self._on)
+        shape = (self.domain.size, self.cells)
+        return scipy.sparse.csr_array((np.ones(points.size, dtype=np.int64), planes, starts), shape=shape)
 
 
 def _space(order: int, points: int) -> Space:

@@ -56,6 +56,12 @@ class Pure(Mechanism):
     def _support(self, cells: NDArray[np.int64]) -> NDArray[np.int64]:
         """For each value, how many of the counted reports support it."""
 
+    def _support_many(self, rows: NDArray[np.int64]) -> NDArray[np.int64]:
+        """The same for many tallies, a row of cells each."""
+        from sottovoce.lazy import numpy as np
+
+        return np.array([self._support(row) for row in rows])
+
     def _estimate(self, tally: Tally[Any]) -> Estimate:
         from sottovoce.estimate import Estimate
 

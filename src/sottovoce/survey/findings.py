@@ -22,6 +22,8 @@ def findings(survey: Survey, now: datetime | None = None) -> list[Finding]:
 def _papers(survey: Survey, now: datetime) -> Iterator[Finding]:
     if survey.trust == "shuffle" and survey.shuffle is None:
         yield Finding("warning", "shuffle", "trust is shuffle without a shuffle: reports go straight to the collector")
+    if survey.shuffle is not None and survey.shuffle.delta * survey.shuffle.honest >= 1:
+        yield Finding("warning", "delta", "delta is 1/honest or more: to show one report as it is would be allowed")
     if survey.contact is None:
         yield Finding("warning", "contact", "there is no contact: people have nobody to ask")
     if survey.expires is None:

@@ -13,6 +13,7 @@ from sottovoce.errors import ParameterError
 from sottovoce.mechanisms import (
     KRR,
     Bloom,
+    Discovery,
     Hadamard,
     Hashed,
     LocalHash,
@@ -225,7 +226,7 @@ class Words(Kind):
         "longer": (checks.one_of(*LONGER), "refuse"),
         "normalise": (checks.one_of(*FORMS), "none"),
     }
-    by = (Hashed.name, Bloom.name)
+    by = (Hashed.name, Bloom.name, Discovery.name)
 
     def check(self, item: Item) -> None:
         self.domain(item)
@@ -240,10 +241,12 @@ class Words(Kind):
             return remembered.costing(item, domain, epsilon, salt)
         if item.by == Bloom.name:
             return Bloom(epsilon=epsilon, salt=salt, domain=domain)
+        if item.by == Discovery.name:
+            return Discovery(epsilon, salt=salt, domain=domain)
         return Hashed("auto", epsilon=epsilon, salt=salt, domain=domain)
 
     def suits(self, item: Item, mechanism: Mechanism) -> bool:
-        return isinstance(mechanism, Hashed | Bloom | Memoized)
+        return isinstance(mechanism, Hashed | Bloom | Discovery | Memoized)
 
     def error(self, mechanism: Any) -> float:
         return math.sqrt(mechanism.variance)

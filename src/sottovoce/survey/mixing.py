@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 from sottovoce.errors import ParameterError
 from sottovoce.mechanisms import Longitudinal
-from sottovoce.privacy import compose, float_above
+from sottovoce.privacy import compose, float_above, rounded_up
 
 if TYPE_CHECKING:
     from sottovoce.survey.document import Survey
@@ -47,16 +46,6 @@ class Guarantee:
             seen,
             f"should the shuffler tell who sent what, epsilon = {self.local:.6g} remains",
         ]
-
-
-def rounded_up(epsilon: float) -> float:
-    """To three digits, and never down.
-
-    >>> rounded_up(0.123400001), rounded_up(12.0)
-    (0.124, 12.0)
-    """
-    places = 2 - math.floor(math.log10(epsilon))
-    return float(math.ceil(Fraction(epsilon) * Fraction(10) ** places) / Fraction(10) ** places)
 
 
 def guarantee(survey: Survey) -> Guarantee | None:

@@ -1,0 +1,95 @@
+"""How many people it takes to find a text, and which groups and cohorts find the rarest."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from sottovoce.domain import Text
+from sottovoce.errors import ParameterError
+from sottovoce.mechanisms.cohorts import check_text
+from sottovoce.mechanisms.discovery import METHODS, Discovery
+from sottovoce.privacy import check_epsilon
+
+REACH = {"prefixes": 3.5, "fragments": 3.0}
+"""In standard errors of one group, the frequency at which a long text is found more often than not, as measured by
+`benchmarks/discovery.py`. A short one, or one whose beginning is shared by many, is found at less."""
+
+MOST = 0.5
+"""Reports from which only texts held by more than half of all people could be found are too few."""
+
+CONCENTRATION = 0.01
+"""The sum of the squared frequencies of all texts that is planned for, as of words."""
+
+SLACK = 0.2
+"""What collisions may add to the variance of a group."""
+
+
+def detectable(m: Discovery, n: int) -> float:
+    """The share of people from which a text is found more often than not, from n reports."""
+    return REACH[m.method] * math.sqrt(m.variance * len(m.spans) / n) if n else math.inf
+
+
+def needed(m: Discovery, share: float) -> int:
+    """How many reports find a text that this share of people holds."""
+    return math.ceil(m.variance * len(m.spans) * (REACH[m.method] / share) ** 2)
+
+
+def enough(m: Discovery, n: int, share: float = MOST) -> float:
+    """What n reports can find, if they are enough."""
+    found = detectable(m, n)
+    if found > share:
+        held = f"texts held by {share:.3g} of all people"
+        raise ParameterError(f"not enough data: need about {needed(m, share):,} reports to find {held}, got {n:,}")
+    return found
+
+
+def plan(
+    n: int,
+    epsilon: float,
+    length: int,
+    *,
+    share: float | None = None,
+    method: str = "auto",
+    max_cells: int = 2**22,
+    salt: str = "",
+    domain: Text | None = None,
+    **options: Any,
+) -> Discovery:
+    """The `Discovery` that finds the rarest texts of up to `length` bytes, from n reports.
+
+    With a share, n reports must be enough to find texts that this share of people holds.
+
+    >>> m = plan(1_000_000, 2.0, length=12)
+    >>> m, round(m.detectable(1_000_000), 4)
+    (Discovery(prefixes, 14 groups of 16 cohorts, 4096 buckets, projective, epsilon=2), 0.0111)
+    >>> plan(1_000, 1.0, length=12, share=0.05)
+    Traceback (most recent call last):
+    sottovoce.errors.ParameterError: not enough data: need about 253,123 reports to find texts held by 0.05 of all ...
+    """
+    for name, value in (("n", n), ("max_cells", max_cells)):
+        if type(value) is not int or value < 1:
+            raise ParameterError(f"{name} must be a whole number, at least 1, got {value!r:.40}")
+    if share is not None and (isinstance(share, bool) or not isinstance(share, int | float) or not 0 < share <= 1):
+        raise ParameterError(f"share must lie from 0 to 1, got {share!r:.40}")
+    if method not in ("auto", *METHODS):
+        raise ParameterError(f"method must be auto or one of {', '.join(METHODS)}, got {method!r:.40}")
+    domain, epsilon = check_text(domain), check_epsilon(epsilon)
+    drafts = [
+        Discovery(epsilon, length, each, domain=domain, **options) for each in METHODS if method in ("auto", each)
+    ]
+    best = min(drafts, key=lambda m: m.detectable(n))
+    enough(best, n, MOST if share is None else share)
+    cohorts = _cohorts(best, n, max_cells)
+    return Discovery(spans=best.spans, tag=best.tag, base=best.base, cohorts=cohorts, salt=salt, domain=domain)
+
+
+def _cohorts(m: Discovery, n: int, max_cells: int) -> int:
+    """As many as keep collisions small beside the noise of a group, and the tally small."""
+    groups = len(m.spans)
+    wanted = CONCENTRATION * n / (SLACK * groups * m.variance * m.buckets)
+    fits = max_cells // (groups * m.cells // m.cohorts)
+    if not fits:
+        raise ParameterError(f"max_cells = {max_cells:,} are too few for {groups} groups of {m.cells // m.cohorts:,}")
+    share = 2 ** max(math.ceil(math.log2(max(wanted, 4))), 2)
+    return groups * min(share, 2 ** (fits.bit_length() - 1), 2**16 // groups)
