@@ -21,7 +21,7 @@ CURATORS, VALUES = 100, 10_000
 
 
 def seconds(began: float) -> str:
-    return f"{time.perf_counter() - began:.1f} s"
+    return f"{time.perf_counter() - began:.2g} s"
 
 
 def secure(sharing: str) -> list[str]:

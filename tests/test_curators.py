@@ -227,6 +227,14 @@ def test_a_curator_knows_whom_it_works_with(group: Group) -> None:
         group.curators["north"].agree(more.to_dict())
 
 
+def test_an_owner_says_how_many_may_collude_at_least(group: Group) -> None:
+    """Otherwise a coordinator in league with two would propose a task that holds against one."""
+    group.curators["north"].threshold = 2
+    with pytest.raises(Refusal, match="the threshold must be at least 2 here, got 1"):
+        group.curators["north"].agree(group.task(threshold=1).to_dict())
+    group.curators["north"].agree(group.task(threshold=2).to_dict())
+
+
 def test_a_curator_that_answers_about_another_task_has_dropped_out(group: Group) -> None:
     other = group.task("other", **TOLERANT)
     lie = group.curators["east"].agree(other.to_dict())

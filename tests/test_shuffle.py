@@ -262,6 +262,26 @@ def test_rounds_against_brute_force() -> None:
         assert found.upper <= exact * 1.03
 
 
+def test_what_is_shown_is_rounded_up() -> None:
+    for n in range(1000, 1020):
+        found = sv.shuffle_epsilon(sv.KRR(16, epsilon=1.0), n, 1e-6)
+        shown = float(found.words.partition(" is (")[2].partition(",")[0])
+        assert found.upper <= shown <= 1.001 * found.upper
+        assert f".. {shown:g} at" in str(found)
+
+
+def test_rounds_that_cost_nothing_cost_nothing() -> None:
+    """Where delta alone covers every round there is no grid of losses to compose."""
+    found = sv.shuffle_epsilon(1e-6, 1000, 0.3, rounds=3)
+    assert (found.upper, found.amplification) == (0.0, math.inf)
+
+
+def test_rounds_at_a_delta_below_the_errors_of_a_transform_are_added_up() -> None:
+    m, delta, rounds = sv.KRR(16, epsilon=1.0), 1e-13, 128
+    found = sv.shuffle_epsilon(m, 10_000, delta, rounds=rounds).upper
+    assert found == pytest.approx(rounds * sv.shuffle_epsilon(m, 10_000, delta / rounds).upper)
+
+
 def test_rounds_grow_like_their_square_root() -> None:
     m = sv.KRR(16, epsilon=1.0)
     one, nine = (sv.shuffle_epsilon(m, 10_000, 1e-6, rounds=rounds).upper for rounds in (1, 9))
@@ -287,8 +307,8 @@ def test_n_for_a_target() -> None:
 # Protocols.
 
 
-def _counts(bits_: list[float]) -> list[float]:
-    law = [1.0]
+def _counts(bits_: list[Any]) -> list[Any]:
+    law: list[Any] = [1]
     for chance in bits_:
         law = [
             (law[k] if k < len(law) else 0) * (1 - chance) + (law[k - 1] * chance if k else 0)
@@ -297,14 +317,14 @@ def _counts(bits_: list[float]) -> list[float]:
     return law
 
 
-def worst_real_sum(keep: float, n: int, messages: int, epsilon: float) -> float:
-    """The largest divergence over all answers of the others and all changes, by listing them."""
-    worst, others = 0.0, (n - 1) * messages
+def worst_real_sum(keep: Any, n: int, messages: int, epsilon: float) -> Any:
+    """The largest divergence over all answers of the others and all changes, by listing them; exact for a fraction."""
+    worst, others, ratio = 0, (n - 1) * messages, type(keep)(math.exp(epsilon))
     for ones in range(others + 1):
         base = [keep] * ones + [1 - keep] * (others - ones)
         laws = [_counts(base + [keep] * v + [1 - keep] * (messages - v)) for v in range(messages + 1)]
         for first, second in product(laws, repeat=2):
-            worst = max(worst, sum(max(a - math.exp(epsilon) * b, 0) for a, b in zip(first, second, strict=True)))
+            worst = max(worst, sum(max(a - ratio * b, 0) for a, b in zip(first, second, strict=True)))
     return worst
 
 
@@ -317,6 +337,18 @@ def test_several_messages_are_exact(n: int, messages: int) -> None:
         assert worst_real_sum(keep, n, messages, upper) <= delta * (1 + 1e-9)
         assert worst_real_sum(keep, n, messages, lower) >= delta * (1 - 1e-9)
         assert lower == pytest.approx(upper, rel=0.2)
+
+
+@pytest.mark.parametrize(("n", "messages"), [(1, 2), (3, 1), (4, 3), (6, 1)])
+@pytest.mark.parametrize("flip", [Fraction(1, 10**6), Fraction(1, 2**40), Fraction(1, 2**52)])
+@pytest.mark.parametrize("delta", [1e-6, 1e-12, 1e-200])
+def test_bits_that_hardly_ever_flip_are_exact(n: int, messages: int, flip: Fraction, delta: float) -> None:
+    """A float of a probability near 1 has lost most of what is left of it: the rest has a float of its own."""
+    noisy, local = Bits(n, 1 - flip, messages, delta), messages * math.log((1 - flip) / flip)
+    for share in (0.2, 0.7, 0.95, 0.999999):
+        exact = float(worst_real_sum(1 - flip, n, messages, share * local))
+        assert noisy.lower(share * local) <= exact * (1 + 1e-12)
+        assert noisy.upper(share * local) >= exact * (1 - 1e-12)
 
 
 @pytest.mark.parametrize("n", [1, 30, 1000, 50_000])

@@ -52,6 +52,7 @@ from sottovoce.shuffler import Shuffler, ShufflerStore
 from sottovoce.shuffler import store as store_module
 from sottovoce.shuffler.forwarder import Forwarder
 from sottovoce.shuffler.slots import Slots
+from sottovoce.survey.findings import findings
 from surveys import QUESTIONS as ALL_KINDS
 from surveys import draft
 
@@ -231,6 +232,20 @@ def test_a_batch_has_a_largest_size(tmp_path: Path) -> None:
     store.mix()
     assert sorted(len(store.batch(name).reports) for name in store.batches()) == [20, 25, 25]
     store.close()
+
+
+def test_a_batch_is_no_larger_than_what_a_collector_takes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = survey(10)
+    monkeypatch.setattr(envelope, "MAX_BATCH", 15 * envelope.inner_size(asked) + 100)
+    store = shuffler_store(tmp_path, asked, extra=0)
+    store.add([noise(asked, 30)])
+    store.mix()
+    made = [store.batch(name) for name in store.batches()]
+    assert [len(batch.reports) for batch in made] == [15, 15]
+    assert all(len(batch.to_bytes(asked, SHUFFLER)) <= envelope.MAX_BATCH for batch in made)
+    store.close()
+    with pytest.raises(ParameterError, match="at most 15 of them, less than the minimum of 16"):
+        shuffler_store(tmp_path, survey(16))
 
 
 def test_replays_are_dropped_while_they_wait_and_after_they_went(store: ShufflerStore) -> None:
@@ -460,6 +475,13 @@ def test_batches_are_taken_after_the_expiry(tmp_path: Path) -> None:
     assert post(inside, batch_of(asked, [letter(asked) for _ in range(10)])).status == 200
     assert check_sums(inside.store) == 10
     inside.close()
+
+
+def test_a_delta_that_allows_to_show_somebody_is_pointed_out() -> None:
+    asked = document()
+    loose = asked | {"shuffle": asked["shuffle"] | {"delta": 0.1}}
+    rules = [[one.rule for one in findings(Survey.from_dict(each).publish())] for each in (asked, loose)]
+    assert ["delta" in found for found in rules] == [False, True]
 
 
 def test_estimates_say_what_is_guaranteed(inside: Inside) -> None:
@@ -709,6 +731,8 @@ def test_from_answers_to_estimates(tmp_path: Path, capsys: pytest.CaptureFixture
         paths["lines"].write_bytes(b"\n".join([body, *(submission(asked) for _ in range(9))]))
         assert main(["send", str(paths["lines"]), url, "--json"]) == 0
         assert json.loads(capsys.readouterr().out)["accepted"] == 10
+        assert main(["send", str(paths["lines"]), url, "--json"]) == 0  # Sealed anew, they would be ten more people.
+        assert json.loads(capsys.readouterr().out)["duplicates"] == 10
         with pytest.raises(transport.Rejected, match="shuffled"):
             transport.send(f"{base}/v1/surveys/habits", body)
         results = wait_for_results(f"{base}/v1/surveys/habits/estimates")

@@ -37,6 +37,9 @@ ID = 16
 
 CODE = 32
 
+MAX_BATCH = 2**28
+"""Bytes of the largest batch that is sent and taken."""
+
 
 def route(survey: Survey) -> Shuffle:
     """How reports to a survey are mixed; an error if they are not."""
@@ -66,6 +69,17 @@ def _longest(mechanism: Mechanism) -> int:
 def inner_size(survey: Survey) -> int:
     """Bytes of an inner envelope."""
     return length(survey) + OVERHEAD
+
+
+def most_reports(survey: Survey) -> int:
+    """How many reports the largest batch holds; an error if that is less than the survey's minimum."""
+    most = (MAX_BATCH - ID - WAVE - CODE) // inner_size(survey)
+    if most < route(survey).minimum:
+        raise ParameterError(
+            f"a batch of reports of {inner_size(survey):,} bytes has at most {most:,} of them, less than the "
+            f"minimum of {route(survey).minimum:,}"
+        )
+    return most
 
 
 def outer_size(survey: Survey) -> int:

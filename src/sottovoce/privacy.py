@@ -126,6 +126,18 @@ def float_above(number: Fraction) -> float:
     return 0.0 - float_below(-number)  # Zero has no sign.
 
 
+def rounded_up(epsilon: float, digits: int = 3) -> float:
+    """To so many digits, for people, and never down.
+
+    >>> rounded_up(0.123400001), rounded_up(0.123400001, 4), rounded_up(12.0), rounded_up(0.0)
+    (0.124, 0.1235, 12.0, 0.0)
+    """
+    if not epsilon:
+        return 0.0
+    scale = Fraction(10) ** (digits - 1 - math.floor(math.log10(epsilon)))
+    return float(math.ceil(Fraction(epsilon) * scale) / scale)
+
+
 def compose(epsilons: Iterable[float]) -> float:
     """What several reports of one person cost together: the exact sum, rounded up to a float.
 

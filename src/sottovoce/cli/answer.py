@@ -75,9 +75,7 @@ def ledger(store: Path, as_json: bool) -> None:
 
     from sottovoce.ledger import Ledger
 
-    if not store.exists():
-        raise ParameterError(f"{store}: no such store")
-    book = Ledger(store)
+    book = Ledger(store, create=False)
     charges = book.charges()
     if as_json:
         return print_json({"budget": book.budget, "delta": book.delta, "spent": book.spent, "left": book.left,
@@ -146,9 +144,15 @@ def _review(review: Any, as_json: bool) -> None:
     if as_json:
         return print_json({"survey": review.survey.id, "digest": review.survey.digest, "costs": dict(review.costs),
                            "waves": review.survey.waves, "public": [c.id for c in review.survey.covariates],
-                           "epsilon": review.epsilon, "left": review.left, "refusal": review.refusal})  # fmt: skip
+                           "epsilon": review.epsilon, "left": review.left, "refusal": review.refusal,
+                           **guarantees(review.survey)})  # fmt: skip
     click.echo(str(review))
     return None
+
+
+def guarantees(survey: Survey) -> dict[str, Any]:
+    """What a survey with a shuffler promises besides, for JSON."""
+    return {"guarantee": survey.guarantee.to_dict()} if survey.guarantee else {}
 
 
 def _append(path: Path, body: bytes) -> None:

@@ -12,7 +12,9 @@ from sottovoce.cli.show import print_json
 from sottovoce.errors import FileError, ParameterError
 
 if TYPE_CHECKING:
-    from sottovoce.curators import Curator
+    from collections.abc import Callable
+
+    from sottovoce.curators import Card, Curator
 
 
 @click.command()
@@ -22,6 +24,8 @@ if TYPE_CHECKING:
 @click.option("--peers", type=FILE, help="The curators it works with: JSON with the url and the key of each by name.")
 @click.option("--columns", metavar="A,B,...", help="The columns that may be asked for. [default: all]")
 @click.option("--budget", type=float, help="The epsilon that its people spend in all; set once. [default: 10]")
+@click.option("--threshold", "-t", type=click.IntRange(min=1), default=1, show_default=True,
+              help="Refuse tasks in which fewer of the others may collude.")  # fmt: skip
 @click.option("--port", type=click.IntRange(0, 65535), default=8100, show_default=True, help="0 takes any free one.")
 @click.option("--host", default="127.0.0.1", show_default=True, help="0.0.0.0 lets other machines in.")
 @json_option
@@ -32,6 +36,7 @@ def curator(
     peers: Path | None,
     columns: str | None,
     budget: float | None,
+    threshold: int,
     port: int,
     host: str,
     as_json: bool,
@@ -42,8 +47,9 @@ def curator(
     a task is proposed; a task that names anybody else is refused. Every task is charged to a ledger of its own, whose
     budget only its owner sets.
     """
-    from sottovoce.curators import Data, Identity
+    from sottovoce.curators import Curator, Data, Identity
     from sottovoce.curators.task import check_name
+    from sottovoce.ledger import Ledger
 
     check_name(name)
     try:
@@ -59,15 +65,15 @@ def curator(
         raise ParameterError("DATA goes with --peers: a curator must know the others' keys")
     offered = Data(data, tuple(column.strip() for column in columns.split(",")) if columns else ())
     offered.open()
-    _serve(_made(name, identity, offered, home, peers, budget), host, port, record, as_json)
-
-
-def _made(name: str, identity: Any, data: Any, home: Path, peers: Path, budget: float | None) -> Curator:
-    from sottovoce.curators import Curator, read_peers
-    from sottovoce.ledger import Ledger
-
     ledger = Ledger(home / "ledger.sqlite", budget=budget)
-    return Curator(name, identity, data, ledger, lambda: {who: peer.card for who, peer in read_peers(peers).items()})
+    made = Curator(name, identity, offered, ledger, _known(peers), threshold=threshold)
+    _serve(made, host, port, record, as_json)
+
+
+def _known(peers: Path) -> Callable[[], dict[str, Card]]:
+    from sottovoce.curators import read_peers
+
+    return lambda: {who: peer.card for who, peer in read_peers(peers).items()}
 
 
 def _serve(made: Curator, host: str, port: int, record: dict[str, Any], as_json: bool) -> None:

@@ -1,6 +1,8 @@
 from __future__ import annotations
 
-from collections.abc import Iterable
+import base64
+import hashlib
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,10 +17,15 @@ from sottovoce.render import plural
 if TYPE_CHECKING:
     from sottovoce.collector.records import Published
     from sottovoce.collector.store import Store
+    from sottovoce.survey import Survey
 
 simulated_option = click.option("--simulated", is_flag=True, help="Take reports that were made with a seed, too.")
 wave_option = click.option("--wave", type=click.IntRange(min=0), default=0, show_default=True,
                            help="The wave of a file that names none.")  # fmt: skip
+
+
+ROOM = 2**20
+"""Bytes of envelopes that are sent at a time, or one envelope."""
 
 
 @click.command()
@@ -32,15 +39,18 @@ def send(file: Path, url: str, wave: int, attempts: int, simulated: bool, as_jso
     """Send a FILE of reports to the survey at URL, such as http://127.0.0.1:8000/v1/surveys/sleep.
 
     The file has a submission on each line, as a client makes them, or is one of reports in Parquet or Arrow, as `sotto
-    randomize` and `sotto export` write them. Sent again, the same file changes nothing.
+    randomize` and `sotto export` write them. Sent again, the same file changes nothing. For a survey with a shuffler,
+    each line is sealed first, and URL is that of the survey at its shuffler; what is sealed is kept in FILE.sealed.
     """
-    from sottovoce import transport
+    from sottovoce import envelope, transport
     from sottovoce.collector import intake, transfer
     from sottovoce.survey import Survey
 
     bodies: Iterable[bytes]
-    if transfer.is_table(file):
-        survey = Survey.loads(transport.fetch(url, attempts=attempts))
+    survey = Survey.loads(transport.fetch(url, attempts=attempts))
+    if survey.shuffle is not None:
+        bodies, kind = _envelopes(file, survey), envelope.SEALED
+    elif transfer.is_table(file):
         batches = transfer.batches(file, survey, wave, simulated)
         bodies, kind = (transfer.stream(batch) for batch in batches), intake.ARROW
     else:
@@ -85,6 +95,27 @@ def import_reports(
     store = opened(data, database)
     done = transfer.load_file(store, _found(store, survey), file, wave, simulated)
     _show(str(file), done.accepted, done.duplicates, as_json)
+
+
+def _envelopes(file: Path, survey: Survey) -> Iterator[bytes]:
+    """The envelopes of a file of submissions, each sealed once and kept beside it.
+
+    Sealed anew, a submission would wait at the shuffler as if it were another person's.
+    """
+    from sottovoce import envelope, files
+    from sottovoce.collector import transfer
+
+    kept, sealed = file.with_name(f"{file.name}.sealed"), dict[str, str]()
+    with files.reading(kept):
+        known = dict(line.split(" ") for line in kept.read_text("ascii").splitlines()) if kept.exists() else {}
+    for line in (line for lines in transfer.lines(file) for line in lines.split(b"\n")):
+        name = hashlib.sha256(survey.digest.encode() + line).hexdigest()
+        sealed[name] = known.get(name) or base64.b64encode(envelope.seal(survey, line)).decode()
+    with files.writing(kept) as made:
+        made.write_text("".join(f"{name} {data}\n" for name, data in (known | sealed).items()), "ascii")
+    some, most = list(sealed.values()), max(1, ROOM // envelope.outer_size(survey))
+    for at in range(0, len(some), most):
+        yield b"".join(map(base64.b64decode, some[at : at + most]))
 
 
 def _found(store: Store, name: str) -> Published:

@@ -8,6 +8,7 @@ from sottovoce.cli.options import json_option
 from sottovoce.cli.show import print_json, print_table
 from sottovoce.errors import ParameterError
 from sottovoce.mechanisms import FREQUENCIES
+from sottovoce.privacy import rounded_up
 
 if TYPE_CHECKING:
     from sottovoce.mechanisms import Mechanism
@@ -102,7 +103,7 @@ def _record(shuffled: Shuffled, asked: dict[str, Any]) -> dict[str, Any]:
 def _show(shuffled: Shuffled, asked: dict[str, Any]) -> None:
     rows = [
         ["one report by itself", f"{shuffled.local:.6g}"],
-        ["the shuffled batch, at most", f"{shuffled.upper:.6g}"],
+        ["the shuffled batch, at most", f"{rounded_up(shuffled.upper, 6):.6g}"],
         ["the shuffled batch, at least", f"{shuffled.lower:.6g}"],
     ]
     if asked["p"] is not None:

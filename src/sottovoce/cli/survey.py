@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from sottovoce.cli.answer import guarantees
 from sottovoce.cli.options import FILE, json_option
 from sottovoce.cli.show import print_json, print_table
 from sottovoce.errors import FileError, ParameterError
@@ -76,6 +77,7 @@ def _record(given: Survey, published: Survey, found: list[Finding]) -> dict[str,
         "digest": published.digest if given.published else None,
         "questions": rows,
         "findings": [finding.to_dict() for finding in found],
+        **guarantees(published),
     }
 
 
@@ -91,6 +93,8 @@ def _show(given: Survey, published: Survey, found: list[Finding]) -> None:
     print_table(["question", "kind", "mechanism", "epsilon", "bits"], rows, caption)
     for item in published.questions:
         click.echo(f"{item.id}: {in_words(item)}")
+    for line in published.guarantee.lines() if published.guarantee else ():
+        click.echo(line)
     click.echo(published.digest if given.published else "a draft: publish it, and it has a digest")
     for finding in found:
         click.echo(str(finding))

@@ -22,13 +22,11 @@ from sottovoce.sealing import PrivateKey
 if TYPE_CHECKING:
     from sottovoce.collector.app import Collector
 
-MAX_BODY = 2**28
-
 
 class Batches:
     """Handlers over a collector, with the keys of the analyst."""
 
-    def __init__(self, app: Collector, keys: Sequence[PrivateKey] = (), max_body: int = MAX_BODY) -> None:
+    def __init__(self, app: Collector, keys: Sequence[PrivateKey] = (), max_body: int = envelope.MAX_BATCH) -> None:
         self.app, self.max_body = app, max_body
         self.keys = {str(key.public): key for key in keys}
 

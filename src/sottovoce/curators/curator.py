@@ -39,7 +39,11 @@ Message = dict[str, Any]
 
 
 class Curator:
-    """One curator. `peers` gives the keys of those it knows, itself among them, whenever a task is proposed."""
+    """One curator. `peers` gives the keys of those it knows, itself among them, whenever a task is proposed.
+
+    It takes part only in tasks that hold against at least `threshold` of the others together: whoever proposes a task
+    says how many that are, and might be one of more.
+    """
 
     def __init__(
         self,
@@ -49,9 +53,10 @@ class Curator:
         ledger: Ledger,
         peers: Callable[[], Mapping[str, Card]],
         stream: Keystream | None = None,
+        threshold: int = 1,
     ) -> None:
         self.name, self.identity, self.data, self.ledger, self.peers = check_name(name), identity, data, ledger, peers
-        self._stream = stream
+        self._stream, self.threshold = stream, threshold
 
     def step(self, name: str, request: Any) -> Message:
         """The answer to one step of a task."""
@@ -81,6 +86,8 @@ class Curator:
         for name, card in task.curators.items():
             if name != self.name and known.get(name) != card:
                 raise Refusal(f"{name} is not known here with the key that the task names")
+        if task.parties.threshold < self.threshold:
+            raise Refusal(f"the threshold must be at least {self.threshold} here, got {task.parties.threshold}")
         self.data.check(task.column)
 
     def _cost(self, task: Task) -> dict[str, float]:

@@ -52,14 +52,15 @@ class ShufflerStore:
     """The store of one survey's shuffler in a file, which one process has to itself.
 
     A batch is made when as many envelopes of a wave wait as its threshold says: the survey's minimum and up to `extra`
-    more, drawn anew for each batch. A batch holds at most `most` reports; the others wait for the next.
+    more, drawn anew for each batch. A batch holds at most `most` reports, and no more than a collector takes at once;
+    the others wait for the next.
     """
 
     def __init__(self, path: str | Path, survey: Survey, extra: int | None = None, most: int = MOST) -> None:
         self.path, self.survey = Path(path), survey
         self.minimum, self.width = envelope.route(survey).minimum, envelope.inner_size(survey)
         self.extra = max(1, self.minimum // 10) if extra is None else extra
-        self.most = max(most, self.minimum)
+        self.most = min(max(most, self.minimum), envelope.most_reports(survey))
         if self.extra < 0:
             raise ParameterError(f"extra must be at least 0, got {extra}")
         self._lock = threading.RLock()

@@ -14,7 +14,7 @@ from sottovoce.mechanisms.longitudinal import Longitudinal
 from sottovoce.models.shuffle.bounds import MAX_REPORTS, Batch, Target, check_delta, check_reports, check_target
 from sottovoce.models.shuffle.rounds import MAX_ROUNDS, over_rounds
 from sottovoce.models.synthetic import check_whole
-from sottovoce.privacy import MAX_EPSILON, check_epsilon
+from sottovoce.privacy import MAX_EPSILON, check_epsilon, rounded_up
 from sottovoce.render import plural
 
 METHODS = {
@@ -46,7 +46,7 @@ class Shuffled:
     @property
     def amplification(self) -> float:
         """How many times less a batch reveals than the reports by themselves."""
-        return self.rounds * self.local / self.upper
+        return self.rounds * self.local / self.upper if self.upper else math.inf
 
     @property
     def words(self) -> str:
@@ -54,8 +54,8 @@ class Shuffled:
         often = "" if self.rounds == 1 else f" over {self.rounds:,} rounds"
         return (
             f"If at least {plural(self.n, 'honest report')} are shuffled together{often}, what the analyst sees is "
-            f"({self.upper:.4g}, {self.delta:g})-differentially private. Should the shuffler tell who sent what, each "
-            f"report still has epsilon {self.local:.4g}."
+            f"({rounded_up(self.upper, 4):.4g}, {self.delta:g})-differentially private. Should the shuffler tell who "
+            f"sent what, each report still has epsilon {self.local:.4g}."
         )
 
     def to_dict(self) -> dict[str, Any]:
@@ -74,8 +74,8 @@ class Shuffled:
 
     def __str__(self) -> str:
         return (
-            f"epsilon {self.lower:.4g} .. {self.upper:.4g} at delta {self.delta:g}, from {self.local:.4g} by itself; "
-            f"n = {self.n:,} honest reports; {self.method}"
+            f"epsilon {self.lower:.4g} .. {rounded_up(self.upper, 4):.4g} at delta {self.delta:g}, from "
+            f"{self.local:.4g} by itself; n = {self.n:,} honest reports; {self.method}"
         )
 
 

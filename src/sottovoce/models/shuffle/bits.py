@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING
 
 from sottovoce.lazy import numpy as np
 from sottovoce.lazy import scipy
-from sottovoce.models.shuffle.lattice import GONE, STAGE, TAIL, UNIT
+from sottovoce.models.shuffle.lattice import GONE, LEAST, STAGE, TAIL, UNIT
 from sottovoce.models.shuffle.solve import least, normal_epsilon
 
 if TYPE_CHECKING:
@@ -72,7 +72,7 @@ class Rows:
         weight, ratio = self.weight, math.exp(epsilon + self.between)
         gap = (self.off + self.slip) - ratio * (self.on - self.slip - self.outside)
         positive = np.logical_and.accumulate(gap > 0, axis=1)  # By the monotone ratio nothing comes after.
-        total = ((gap * weight * positive).sum(axis=1) + weight[:, 0] * self.outside) * (1 + 1e-9)
+        total = ((gap * weight * positive).sum(axis=1) + weight[:, 0] * self.outside) * (1 + 1e-9) + LEAST
         return np.where(positive[:, -1] & (self.outside > 0), 1.0, total)
 
     def lower(self, epsilon: float) -> float:
@@ -151,8 +151,7 @@ class Bits:
     @property
     def _reach(self) -> int:
         """Bernstein's bound of how far a tilted count strays, with the largest variance a bit can have."""
-        p, q = self._tilted
-        variance = max(p * (1 - p), q * (1 - q)) * self.n * self.messages
+        variance = max(one * zero for one, zero in zip(self._tilted, self._rest, strict=True)) * self.n * self.messages
         return math.ceil(math.sqrt(2 * TAIL * variance) + 2 / 3 * TAIL) + 2 * self.messages
 
     @property
@@ -160,10 +159,24 @@ class Bits:
         return min(2 * self._reach + 1, self.n * self.messages + 1)
 
     @property
+    def _coin(self) -> tuple[float, float]:
+        """The probabilities of a one, of a bit that is set and of one that is not.
+
+        Each is rounded by itself: what a float near 1 leaves to 1 may have lost all its digits.
+        """
+        return float(max(self.keep, 1 - self.keep)), float(min(self.keep, 1 - self.keep))
+
+    @property
     def _tilted(self) -> tuple[float, float]:
         """The tilted probabilities of a one, of a bit that is set and of one that is not."""
-        p, factor = float(max(self.keep, 1 - self.keep)), math.exp(self._tilt)
-        return p * factor / (p * factor + 1 - p), (1 - p) * factor / ((1 - p) * factor + p)
+        (p, q), factor = self._coin, math.exp(self._tilt)
+        return p * factor / (p * factor + q), q * factor / (q * factor + p)
+
+    @property
+    def _rest(self) -> tuple[float, float]:
+        """The tilted probabilities of a zero."""
+        (p, q), factor = self._coin, math.exp(self._tilt)
+        return q / (p * factor + q), p / (q * factor + p)
 
     def _rows(self, ones: NDArray[np.int64], others: int) -> Rows:
         """The laws for so many ones among so many bits of others, and the victim's bits off or on."""
@@ -173,7 +186,7 @@ class Bits:
         length = int(scipy.fft.next_fast_len(size, real=True))
         m, centre = self.messages, np.rint(ones * p + (others - ones) * q + self.messages * (p + q) / 2)
         first = np.zeros_like(ones) if whole else np.clip(centre.astype(np.int64) - size // 2, 0, None)
-        (set_, sizes), (unset, others_) = _logarithm(p, length), _logarithm(q, length)
+        (set_, sizes), (unset, others_) = (_logarithm(*coin, length) for coin in zip((p, q), self._rest, strict=True))
         near = _near(np.maximum(set_.real, unset.real) * (others + m), length)
         angle = 2j * np.pi / length * (first[:, None] * np.arange(near) % length)
         base = ones[:, None] * set_[:near] + (others - ones)[:, None] * unset[:near]
@@ -185,15 +198,20 @@ class Bits:
 
     def _scale(self, ones: NDArray[np.int64], others: int) -> tuple[NDArray[np.float64], float]:
         """The cumulant, which turns tilted probabilities into true ones, and what the victim's bits add to it."""
-        p, growth = float(max(self.keep, 1 - self.keep)), math.expm1(self._tilt)
-        on, off = math.log1p(p * growth), math.log1p((1 - p) * growth)
+        p, q = self._coin
+        on, off = _grown(p, q, self._tilt), _grown(q, p, self._tilt)
         return ones * on + (others - ones + self.messages) * off, self.messages * (on - off)
 
 
-def _logarithm(chance: float, length: int) -> tuple[NDArray[np.complex128], NDArray[np.float64]]:
+def _grown(chance: float, rest: float, tilt: float) -> float:
+    """The logarithm of rest + chance e^tilt, without cancellation where the tilt is small and where it is not."""
+    return math.log1p(chance * math.expm1(tilt)) if tilt > -0.5 else math.log(rest + chance * math.exp(tilt))
+
+
+def _logarithm(chance: float, rest: float, length: int) -> tuple[NDArray[np.complex128], NDArray[np.float64]]:
     """The logarithm of a coin's characteristic function with small relative errors, and its size."""
     half = np.pi / length * np.arange(length // 2 + 1)
-    real = 0.5 * np.log1p(np.maximum(-4 * chance * (1 - chance) * np.sin(half) ** 2, -1 + 1e-300))
+    real = 0.5 * np.log1p(np.maximum(-4 * chance * rest * np.sin(half) ** 2, -1 + 1e-300))
     imaginary = -np.arctan2(chance * np.sin(2 * half), 1 - 2 * chance * np.sin(half) ** 2)
     return real + 1j * imaginary, np.abs(real) + np.abs(imaginary)
 

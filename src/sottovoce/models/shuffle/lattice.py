@@ -41,6 +41,9 @@ GONE = 90.0
 HUGE = 600.0
 """An exponent that no sum which matters comes near."""
 
+LEAST = 1e-300
+"""More than all that is lost where a probability is too small for a float."""
+
 FINE = 0.15
 """The step of a lattice, in standard deviations of one step."""
 
@@ -252,10 +255,10 @@ def positive_part(values: NDArray[np.float64], weights: NDArray[np.float64], n: 
     slack = 8 * UNIT * (np.abs(window.values) + n * float(np.abs(values).max()))
     positive = np.flatnonzero(window.values + slack > 0)
     if not positive.size:
-        return window.above
+        return window.above + LEAST
     s, p = (window.values + slack)[positive], window.chances[positive] + window.slip
     total = float((s * np.maximum(p, 0.0)) @ np.exp(window.scale - window.tilt * window.values[positive]))
-    return (total + window.above) * (1 + 1e-9)
+    return (total + window.above) * (1 + 1e-9) + LEAST
 
 
 def best_test(values: NDArray[np.float64], weights: NDArray[np.float64], n: int, fine: float = FINE) -> float:
