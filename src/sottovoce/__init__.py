@@ -19,6 +19,7 @@ __all__ = [
     "KRR",
     "Changes",
     "DBitFlip",
+    "Discovery",
     "Domain",
     "DomainError",
     "Estimate",
@@ -51,6 +52,7 @@ __all__ = [
     "compare",
     "correlation",
     "designs",
+    "discover",
     "error_curve",
     "inference",
     "likelihood",
@@ -59,12 +61,16 @@ __all__ = [
     "mechanism",
     "plan",
     "postprocess",
+    "shuffle_epsilon",
+    "shuffle_local_epsilon",
+    "shuffle_n",
 ]
 
 # Each name is imported when it is first used, so that a device loads nothing that it does not run.
 _ROOMS = ["designs", "inference", "postprocess"]
 _HOMES = {
     "auditing": "audit",
+    "discovery": "discover",
     "domain": "Domain Scale Text",
     "errors": "DomainError FileError ParameterError ReportError SottovoceError",
     "estimate": "Estimate",
@@ -73,10 +79,10 @@ _HOMES = {
     "inference.histogram": "likelihood",
     "inference.regression": "linear logistic",
     "mechanisms": (
-        "Changes choose DBitFlip Hadamard Hashed KeyValue KRR LocalHash Mean Mechanism mechanism Memoized "
+        "Changes choose DBitFlip Discovery Hadamard Hashed KeyValue KRR LocalHash Mean Mechanism mechanism Memoized "
         "Projective RandomizedResponse Ranges Sets Several SquareWave Subset Unary"
     ),
-    "models": "compare error_curve",
+    "models": "compare error_curve shuffle_epsilon shuffle_local_epsilon shuffle_n",
     "planning": "plan",
     "survey": "Survey",
     "tally": "Tally",
@@ -102,6 +108,7 @@ def __dir__() -> list[str]:
 if TYPE_CHECKING:
     from sottovoce import designs, inference, postprocess
     from sottovoce.auditing import audit
+    from sottovoce.discovery import discover
     from sottovoce.domain import Domain, Scale, Text
     from sottovoce.errors import DomainError, FileError, ParameterError, ReportError, SottovoceError
     from sottovoce.estimate import Estimate
@@ -113,6 +120,7 @@ if TYPE_CHECKING:
         KRR,
         Changes,
         DBitFlip,
+        Discovery,
         Hadamard,
         Hashed,
         KeyValue,
@@ -131,7 +139,7 @@ if TYPE_CHECKING:
         choose,
         mechanism,
     )
-    from sottovoce.models import compare, error_curve
+    from sottovoce.models import compare, error_curve, shuffle_epsilon, shuffle_local_epsilon, shuffle_n
     from sottovoce.planning import plan
     from sottovoce.survey import Survey
     from sottovoce.tally import Tally

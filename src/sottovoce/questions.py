@@ -16,7 +16,7 @@ from sottovoce.domain import Domain, Text
 from sottovoce.errors import FileError, ParameterError
 from sottovoce.files import reading
 from sottovoce.lazy import load
-from sottovoce.mechanisms import Hashed, Mean, Mechanism, RandomizedResponse, Ranges, Sets, SquareWave, build
+from sottovoce.mechanisms import Discovery, Hashed, Mean, Mechanism, RandomizedResponse, Ranges, Sets, SquareWave, build
 from sottovoce.privacy import check_epsilon, float_below
 
 KINDS = ("choice", "yes_no", "ordered", "number", "distribution", "set", "text")
@@ -94,16 +94,18 @@ class Question:
             return self._numeric(epsilon)
         if self.kind == "text":
             longer = "cut" if self.outside == "clip" else "refuse"
-            return Hashed(self.mechanism, epsilon=epsilon, salt=self.name,
-                          domain=Text(self.max_bytes, self.missing, longer))  # fmt: skip
-        domain = self._domain(labels)
+            domain = Text(self.max_bytes, self.missing, longer)
+            if self.mechanism == Discovery.name:
+                return Discovery(epsilon, salt=self.name, domain=domain)
+            return Hashed(self.mechanism, epsilon=epsilon, salt=self.name, domain=domain)
+        listed = self._domain(labels)
         if self.kind == "set":
-            return Sets(domain, epsilon=epsilon)
+            return Sets(listed, epsilon=epsilon)
         if self.kind == "ordered":
-            return Ranges(domain, epsilon=epsilon)
+            return Ranges(listed, epsilon=epsilon)
         if self.kind == "yes_no":
-            return RandomizedResponse(epsilon, domain=domain)
-        return build(self.mechanism, domain, epsilon, self.max_bits)
+            return RandomizedResponse(epsilon, domain=listed)
+        return build(self.mechanism, listed, epsilon, self.max_bits)
 
     def _numeric(self, epsilon: float) -> Mechanism:
         low, high = float(self.low or 0), float(self.high or 0)

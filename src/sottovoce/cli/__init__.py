@@ -12,13 +12,20 @@ from sottovoce.cli.analyze import analyze
 from sottovoce.cli.answer import answer, ledger
 from sottovoce.cli.audit import audit
 from sottovoce.cli.compare import compare
+from sottovoce.cli.curator import curator
 from sottovoce.cli.demo import demo
+from sottovoce.cli.discover import discover
 from sottovoce.cli.estimate import estimate
+from sottovoce.cli.federate import federate
+from sottovoce.cli.key import key
 from sottovoce.cli.plan import plan
+from sottovoce.cli.poll import poll
 from sottovoce.cli.randomize import randomize
 from sottovoce.cli.regress import regress
 from sottovoce.cli.send import export_reports, import_reports, send
 from sottovoce.cli.serve import serve
+from sottovoce.cli.shuffle import shuffle
+from sottovoce.cli.shuffler import shuffler
 from sottovoce.cli.survey import survey
 from sottovoce.cli.token import token
 from sottovoce.errors import SottovoceError
@@ -59,19 +66,26 @@ def sotto() -> None:
 for command in (
     randomize,
     estimate,
+    discover,
     analyze,
     regress,
     compare,
     audit,
     plan,
+    shuffle,
     survey,
     answer,
     ledger,
     demo,
     serve,
+    poll,
+    shuffler,
+    key,
     send,
     token,
     export_reports,
     import_reports,
+    curator,
+    federate,
 ):
     sotto.add_command(command)

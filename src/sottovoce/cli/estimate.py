@@ -72,7 +72,7 @@ def estimate(
     The mechanisms travel in the files. Estimates are unbiased, so that one of a rare value may be negative.
     """
     reports = expanded(reports)
-    _check_paths(reports, output, plot)
+    check_paths(reports, output, plot)
     tallies = counted(reports, engine, master)
     results = _estimated(tallies, values, method)
     kinds = Estimate if steps else Estimate | HashedEstimate
@@ -104,7 +104,7 @@ def estimate(
             _print_asked(asked[name], level)
 
 
-def _check_paths(reports: tuple[Path, ...], output: Path | None, plot: Path | None) -> None:
+def check_paths(reports: tuple[Path, ...], output: Path | None, plot: Path | None) -> None:
     """Refuse, before anything is read or written, what would count reports twice or write over them."""
     sources = [path.resolve() for path in reports]
     if len(set(sources)) < len(sources):
@@ -122,11 +122,18 @@ def _estimated(tallies: dict[str, Tally[Any]], values: Path | None, method: str 
 
     texts = [name for name, tally in tallies.items() if isinstance(tally.mechanism, Cohorts)]
     if texts and values is None:
-        raise ParameterError(f"{texts[0]}: nobody listed its values: name those to estimate in a file, --values FILE")
+        raise ParameterError(f"{texts[0]}: nobody listed its values: name those to estimate in a file, --values FILE"
+                             f"{', or find them: sotto discover' if _finds(tallies[texts[0]]) else ''}")  # fmt: skip
     if not texts and (values or method):
         raise ParameterError("--values and --method are for text, and there is none here")
     options = {"values": _lines(values), "method": method or "mean"} if values else {}
     return {name: tally.estimate(**options if name in texts else {}) for name, tally in tallies.items()}
+
+
+def _finds(tally: Tally[Any]) -> bool:
+    from sottovoce.mechanisms import Discovery
+
+    return isinstance(tally.mechanism, Discovery)
 
 
 def _lines(path: Path) -> list[str]:

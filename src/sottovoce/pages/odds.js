@@ -37,6 +37,7 @@ const CHANCES = {
   memoized: remembered,
   d_bit_flip: ({ p }) => ({ p, q: 1 - p }),
   hashed: ({ base }) => chances(base),
+  discovery: ({ base }) => chances(base),
 };
 
 /**
@@ -95,6 +96,7 @@ const SHAPES = {
   square_wave: "near",
   ranges: "ranges",
   hashed: "hashed",
+  discovery: "hashed",
 };
 
 export function shapeOf(written) {

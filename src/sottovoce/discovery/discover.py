@@ -1,0 +1,62 @@
+"""The way from counted reports to the frequent texts behind them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from sottovoce.discovery import fragments, prefixes
+from sottovoce.discovery.found import Found, nothing
+from sottovoce.discovery.spelling import Spelling
+from sottovoce.errors import ParameterError
+from sottovoce.estimate.hashed import CORRECTIONS
+from sottovoce.mechanisms.discovery import Discovery
+from sottovoce.mechanisms.discovery_plan import enough
+from sottovoce.tally import Tally
+
+WIDTH = 2**10
+MAX_WIDTH = 2**16
+
+
+def discover(
+    tally: Tally[Any],
+    *,
+    level: float = 0.05,
+    correction: str = "bonferroni",
+    alphabet: Iterable[str] | None = None,
+    width: int = WIDTH,
+) -> Found:
+    """The texts that many people hold, from the reports of a `Discovery`.
+
+    With `bonferroni`, the probability that any text is shown which nobody holds is at most the level. With `bh`, such
+    texts are at most that share of those shown, in expectation. Tests use groups of people that had no part in the
+    search. An alphabet, if the texts are known to have one, makes the search quicker and a little sharper; so does a
+    larger width, the number of beginnings that are kept at a time, but for the speed.
+
+    >>> from sottovoce import Discovery
+    >>> m = Discovery(4.0, length=6)
+    >>> answers = ["tea"] * 12_000 + ["coffee"] * 6_000 + [f"{i}" for i in range(12_000)]
+    >>> print(discover(m.tally().add_many(m.randomize_many(answers, seed=1))))
+    value    count  frequency  std. error      95% interval
+    tea     11,776     0.3925      0.0057  0.3813 .. 0.4038
+    coffee   5,975     0.1992      0.0063  0.1869 .. 0.2116
+    """
+    m = getattr(tally, "mechanism", None)
+    if not isinstance(tally, Tally) or not isinstance(m, Discovery):
+        raise ParameterError(f"discover takes a tally of Discovery, got {tally!r:.80}")
+    if isinstance(level, bool) or not isinstance(level, int | float) or not 0 < level < 1:
+        raise ParameterError(f"level must lie strictly between 0 and 1, got {level!r:.40}")
+    if correction not in CORRECTIONS:
+        raise ParameterError(f"correction must be one of {', '.join(CORRECTIONS)}, got {correction!r:.40}")
+    if type(width) is not int or not 1 <= width <= MAX_WIDTH:
+        raise ParameterError(f"width must be a whole number from 1 to {MAX_WIDTH:,}, got {width!r:.40}")
+    spelling = Spelling.of(alphabet)
+    share = enough(m, tally.n)
+    counted = m.counted(tally)
+    found = (prefixes if m.method == "prefixes" else fragments).search(counted, spelling, width)
+    if m.domain.missing == "category":
+        found.add([b""], m.tested(m.domain.max_bytes))
+    if not found.texts:
+        return Found.of(nothing(tally.n, m.epsilon, tally.simulated), level, correction, share)
+    labels = [text.decode() if text else None for text in found.texts]
+    return Found.of(counted.estimate(labels, "mean", found.firsts), level, correction, share)

@@ -1,0 +1,82 @@
+"""What was found: texts with their frequencies, and the share of people whose text was not."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+from functools import cached_property
+from typing import Any, ClassVar
+
+from sottovoce.estimate import HashedEstimate
+from sottovoce.estimate.hashed import Unallocated
+from sottovoce.lazy import numpy as np
+
+
+@dataclass(frozen=True, eq=False)
+class Found(HashedEstimate):
+    """The texts that were found, most frequent first, with their frequencies and errors. Made by `discover`.
+
+    `candidates` is how many texts were tested. Simultaneous intervals hold for all of them. `tested` has the estimates
+    of them all, found or not: `tested.top(16)` are the best guesses at the 16 most frequent.
+    """
+
+    thing: ClassVar[str] = "found value"
+    tested: HashedEstimate | None = None
+    level: float = 0.05
+    correction: str = "bonferroni"
+    detectable: float = 0.0
+    """The share of people from which a text is found more often than not."""
+
+    @cached_property
+    def not_found(self) -> Unallocated:
+        """The share of people whose text is none of those found."""
+        share = self.frequency.clip(0, 1)
+        together = float((self.stderr**2).sum()) + float(share.sum()) ** 2 / max(self.n, 1)
+        return Unallocated(float(1 - self.frequency.sum()), together**0.5)
+
+    @property
+    def unallocated(self) -> Unallocated:
+        return self.not_found
+
+    @property
+    def caption(self) -> str:
+        left, shown = self.not_found, f"{len(self):,} of {self.candidates:,} tested"
+        return f"found {shown}; not found: {left.frequency:.4f} +- {left.stderr:.4f}; {super().caption}"
+
+    def to_dict(self, level: float = 0.95, simultaneous: bool = False, population: bool = False) -> dict[str, Any]:
+        """As other estimates, with what was not found beside it."""
+        low, high = (self.not_found.frequency + sign * _deviate(level) * self.not_found.stderr for sign in (-1, 1))
+        return super().to_dict(level, simultaneous, population) | {
+            "found": len(self),
+            "tested": self.candidates,
+            "error_rate": self.level,
+            "correction": self.correction,
+            "detectable": self.detectable,
+            "not_found": {**self.not_found._asdict(), "low": low, "high": high},
+        }
+
+    @classmethod
+    def of(cls, tested: HashedEstimate, level: float, correction: str, detectable: float) -> Found:
+        """Those of the tested texts that pass."""
+        if len(tested):
+            passed = tested.significant(level, correction)
+        else:
+            passed = tested
+        values = {each.name: getattr(passed, each.name) for each in fields(HashedEstimate)}
+        return cls(**values, tested=tested, level=level, correction=correction, detectable=detectable)
+
+    def __repr__(self) -> str:
+        return f"<Found: {len(self)} values; {self.caption}>"
+
+
+def nothing(n: int, epsilon: float, simulated: bool) -> HashedEstimate:
+    """The estimate of no text at all."""
+    none = np.zeros(0)
+    labels: Sequence[str | None] = []
+    return HashedEstimate(labels, none, none, 0.0, n, epsilon, 0, simulated)
+
+
+def _deviate(level: float) -> float:
+    from sottovoce.estimate import quantile
+
+    return quantile(level)

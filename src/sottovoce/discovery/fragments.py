@@ -1,0 +1,103 @@
+"""Frequent texts from their fragments: bytes that share a tag are put together.
+
+A frequent text is as frequent in every group, as its tag and one byte. So the scores of its bytes must agree, and add up
+from group to group: the beginnings with the best sums are kept. A text that has ended must have the tag that it was
+found under.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from sottovoce.discovery.candidates import LIKELY, Candidates, following, scored
+from sottovoce.discovery.spelling import Spelling
+from sottovoce.lazy import numpy as np
+from sottovoce.mechanisms.discovery import END
+from sottovoce.mechanisms.discovery_estimate import Counted
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    Floats = NDArray[np.float64]
+
+WIDER = 4
+"""A beginning costs only a sum here, and so many times more of them can be kept."""
+
+CROWD = 16
+"""One tag may take up one of so many places."""
+
+APART = 3.3
+"""By how many standard errors a byte's score may differ from the mean of those before.
+
+Without a limit, the continuations of a very frequent text, none of which is one, would crowd out all others."""
+
+
+def search(counted: Counted, spelling: Spelling, width: int) -> Candidates:
+    """The texts that may be frequent."""
+    m, found, grown = counted.mechanism, Candidates(), spelling.start()
+    tags, sums, follows = np.arange(2**m.tag), np.zeros(2**m.tag), np.zeros(256)
+    grown = grown.take(np.zeros(2**m.tag, dtype=np.int64))
+    whole = m.tested(m.domain.max_bytes)
+    views = _views(counted, spelling)
+    for group in range(whole):
+        scores = np.full((2**m.tag, 256), -np.inf)
+        scores[:, spelling.bytes] = scored(counted, group, views).reshape(2**m.tag, -1)
+        grown = spelling.extend(grown)
+        found.looked += len(grown)
+        own = scores[tags[grown.parents], grown.rows[:, -1]]
+        follows = following(grown.rows, own) if group == 0 else follows
+        tags, sums = tags[grown.parents], sums[grown.parents]
+        agree = _agree(own, sums / max(group, 1), group, _steep(counted, group))
+        sums = sums + own
+        ended = np.flatnonzero(grown.ended & agree & (sums > LIKELY * (group + 1) ** 0.5))
+        _add(found, counted, grown.take(ended).texts(), tags[ended], whole)
+        weighed = np.where(~grown.ended & agree, sums + follows[grown.rows[:, -1]], -np.inf)
+        kept = _best(weighed, tags, WIDER * width)
+        grown, tags, sums = grown.take(kept), tags[kept], sums[kept]
+    if grown.rows.shape[1] == m.domain.max_bytes:  # Nothing is longer: what is complete has ended.
+        complete = np.flatnonzero(grown.complete)
+        _add(found, counted, [text + END for text in grown.take(complete).texts()], tags[complete], whole)
+    return found
+
+
+def _agree(own: Floats, mean: Floats, before: int, steep: float) -> NDArray[np.bool_]:
+    """Whether a score is as it would be if the text were as frequent as the mean of its scores before says."""
+    if not before:
+        return np.ones(own.size, dtype=np.bool_)
+    variance = (1 + steep * mean.clip(0)) * (1 + 1 / before)
+    agree: NDArray[np.bool_] = np.abs(own - mean) <= APART * np.sqrt(variance)
+    return agree
+
+
+def _steep(counted: Counted, group: int) -> float:
+    """How much the variance of a score grows with it: who holds a text has noise too, and is in a group by chance."""
+    sketch = counted.sketch(group, group + 1)
+    if not sketch.n:
+        return 0.0
+    other, holder = sketch.noise
+    return max(holder - other + 1, 0.0) / sketch.n / sketch.spread**0.5
+
+
+def _best(weighed: Floats, tags: NDArray[np.int64], width: int) -> NDArray[np.int64]:
+    """The places of the best, but not too many of one tag: frequent texts that share it can be mixed in many ways."""
+    going = np.flatnonzero(np.isfinite(weighed))
+    order = going[np.lexsort((-weighed[going], tags[going]))]
+    starts = np.flatnonzero(np.diff(tags[order], prepend=-1))
+    order = order[np.arange(order.size) - np.repeat(starts, np.diff(starts, append=order.size)) < width // CROWD]
+    if order.size <= width:
+        return order
+    best: NDArray[np.int64] = order[np.argpartition(-weighed[order], width)[:width]]
+    return best
+
+
+def _views(counted: Counted, spelling: Spelling) -> NDArray[np.int64]:
+    """The fingerprints of all tags with all bytes."""
+    tags = [tag.to_bytes(3, "big") for tag in range(2**counted.mechanism.tag)]
+    letters = [bytes([byte]) for byte in spelling.bytes.tolist()]
+    return counted.mechanism.hashing.fingerprints([tag + letter for tag in tags for letter in letters])
+
+
+def _add(found: Candidates, counted: Counted, ended: list[bytes], tags: NDArray[np.int64], first: int) -> None:
+    pairs = zip((text[:-1] for text in ended), tags.tolist(), strict=True)
+    label = counted.mechanism.label
+    found.add([text for text, tag in pairs if int.from_bytes(label(text), "big") == tag], first)
