@@ -15,9 +15,9 @@ import pytest
 
 import serving
 from browsing import DESK, KINDS, PHONE, Site, chromium, require_browser, survey, visitor
-from collecting import LINES, request
+from collecting import ARROW, LINES, request
 from sottovoce import wire
-from sottovoce.collector import open_store, tokens
+from sottovoce.collector import columns, open_store, tokens
 from sottovoce.survey import Survey
 
 if TYPE_CHECKING:
@@ -169,6 +169,26 @@ def test_every_kind_of_question_has_its_charts(browser: Browser, site: Site) -> 
         for part in ("Nothing unusual", "wave 1: 60", "What a respondent spends", "randomized on the device"):
             assert part in page.locator("main").inner_text()
         assert log.complaints == []
+
+
+def test_values_that_nobody_listed_are_found_and_shown(browser: Browser, nest: serving.Nursery, tmp_path: Path) -> None:
+    drink = {"id": "drink", "text": "What?", "kind": "text", "max_bytes": 8, "mechanism": "discovery", "epsilon": 6}
+    asked = survey("drinks", questions=[drink])
+    site = Site(nest, tmp_path, asked, public_estimates=True)
+    answers = ["tea"] * 3000 + ["кофе"] * 2000
+    body = columns.encode(asked, {"drink": asked.question("drink").mechanism.randomize_many(answers)})
+    status, said = request(f"{site.url}/v1/surveys/drinks/reports", body, ARROW)
+    assert status == 200, said
+    with visitor(browser, viewport=DESK) as (_, page, log):
+        page.goto(f"{site.url}/s/drinks/results")
+        card = page.locator("#question-drink")
+        card.get_by_text("values found among").wait_for()
+        assert "tea" in card.locator("svg[role=img] desc").text_content()
+        assert "кофе" in card.locator("svg[role=img] desc").text_content()
+        card.locator("textarea").fill("coffee")
+        card.get_by_text("values found among").wait_for(state="hidden")
+        assert log.complaints == []
+    site.kill()
 
 
 def test_the_kind_of_interval_is_a_choice(browser: Browser, site: Site) -> None:

@@ -1,4 +1,4 @@
-/** A question about texts that nobody listed: the analyst names values, and sees how frequent they are. */
+/** A question about texts that nobody listed: the values that were found, or those that the analyst names. */
 
 import { dots, responsive } from "./charts.js";
 import { element, theirs } from "./dom.js";
@@ -36,11 +36,12 @@ export function wordsCard(survey, question) {
 
   async function load(force = false) {
     const values = [...new Set(input.value.split("\n").map((line) => line.trim()).filter(Boolean))].slice(0, MOST);
-    const few = n < survey.minimum;
-    note.hidden = values.length > 0 && !few;
-    note.textContent = few ? say("figures.minimum", { n, minimum: survey.minimum }) : say("words.none", { most: MOST });
-    chart.place.hidden = table.node.hidden = !note.hidden;
-    if (few || !values.length || (!force && Date.now() - last < PAUSE)) return;
+    const [few, finds] = [n < survey.minimum, question.mechanism === "discovery"];
+    const ready = !few && (values.length > 0 || finds);
+    if (!ready) note.textContent = few ? say("figures.minimum", { n, minimum: survey.minimum }) : say("words.none", { most: MOST });
+    if (!ready || values.length) note.hidden = ready;
+    chart.place.hidden = table.node.hidden = !ready;
+    if (!ready || (!force && Date.now() - last < PAUSE)) return;
     last = Date.now();
     const query = new URLSearchParams([["question", question.id], ["population", kind === "respondents" ? "false" : "true"], ["wave", about?.wave ?? 0], ...values.map((value) => ["value", value])]);
     const answer = await get(`/v1/surveys/${survey.id}/estimates?${query}`).catch(() => null);
@@ -52,6 +53,11 @@ export function wordsCard(survey, question) {
       return;
     }
     const rows = results[0].estimates.map(({ label, frequency, stderr, low, high }) => ({ label, estimate: frequency, stderr, low, high, raw: null }));
+    if (!values.length) {
+      const { tested, not_found } = results[0];
+      note.hidden = false;
+      note.textContent = say("words.found", { found: rows.length, tested, share: share(not_found.frequency), interval: between(not_found.low, not_found.high) });
+    }
     chart.show({ rows });
     table.show([{ name: say("table.value"), key: "label" }, ...["estimate", "stderr", "low", "high"].map((name) => ({ name: say(`table.${name}`), key: name, number: true, show: (value) => measured(value, "frequency", 2) }))], rows);
   }
