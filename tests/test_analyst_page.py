@@ -18,6 +18,7 @@ from browsing import DESK, KINDS, PHONE, Site, chromium, require_browser, survey
 from collecting import ARROW, LINES, request
 from sottovoce import wire
 from sottovoce.collector import columns, open_store, tokens
+from sottovoce.sealing import PrivateKey
 from sottovoce.survey import Survey
 
 if TYPE_CHECKING:
@@ -189,6 +190,20 @@ def test_values_that_nobody_listed_are_found_and_shown(browser: Browser, nest: s
         card.get_by_text("values found among").wait_for(state="hidden")
         assert log.complaints == []
     site.kill()
+
+
+def test_a_shuffled_survey_shows_both_guarantees(browser: Browser, nest: serving.Nursery, tmp_path: Path) -> None:
+    keys = {name: str(PrivateKey.generate().public) for name in ("analyst", "shuffler")}
+    shuffle = keys | {"address": "http://127.0.0.1:1", "minimum": 1000, "honest": 1000, "delta": 1e-6}
+    asked = survey("mixed", (0,), trust="shuffle", shuffle=shuffle)
+    site = Site(nest, tmp_path, asked, public_estimates=True)
+    with visitor(browser, viewport=DESK) as (_, page, _):
+        page.goto(f"{site.url}/s/mixed/results")
+        said = page.locator(".guarantee").inner_text()
+    site.kill()
+    assert asked.guarantee and asked.guarantee.central and asked.guarantee.central < asked.epsilon
+    shown = re.search(r"learns still less: ε = ([\d.]+), δ = 0.000001", said)
+    assert shown and asked.guarantee.central <= float(shown[1]) < 1.02 * asked.guarantee.central
 
 
 def test_the_kind_of_interval_is_a_choice(browser: Browser, site: Site) -> None:

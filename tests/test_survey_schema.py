@@ -23,7 +23,7 @@ BEYOND = (
     "ids must differ", "budget must cover", "low must be below high", "bins go with", "does not estimate",
     "mechanism must be one for this question", "epsilon must be what the mechanism costs",
     "memoize goes with", "epsilon must be given", "kind must be one of rr", "epsilon must be at least 0.05",
-    "honest must be at most",
+    "honest must be at most", "must have keys of their own",
     "no 1 steps in floating point", "max_bytes must be a whole number from 4", "first must be less than permanent",
 )  # fmt: skip
 ODD = [

@@ -71,6 +71,7 @@ def invalid() -> list[dict[str, Any]]:
         "the minimum is one": {"minimum": 1},
         "more are honest than there are": {"honest": 1001},
         "nobody is honest": {"honest": 0},
+        "one key for both": {"shuffler": str(ANALYST.public)},
         "delta is zero": {"delta": 0},
         "delta is one": {"delta": 1},
         "there is an unknown field": {"colour": "red"},

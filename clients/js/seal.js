@@ -135,6 +135,7 @@ function check(data) {
   need(!covariates?.length, "it goes without covariates");
   const { analyst, shuffler, address, minimum, honest, delta } = shuffle;
   need([analyst, shuffler].every((key) => typeof key === "string" && KEY.test(key)), "a key must be one in base64url");
+  need(analyst !== shuffler, "analyst and shuffler must have keys of their own");
   need(typeof address === "string" && ADDRESS.test(address), "address must be a URL");
   need(isWhole(minimum, 2, 1e9), "minimum must be whole, 2 to 10^9");
   need(isWhole(honest, 1, minimum), "honest must be whole, 1 to minimum");

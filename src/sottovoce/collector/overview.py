@@ -42,6 +42,7 @@ def describe(to: Published) -> dict[str, Any]:
         "trust": survey.trust,
         "budget": survey.budget,
         "epsilon": survey.epsilon,
+        "guarantee": survey.guarantee.to_dict() if survey.guarantee else None,
         "minimum": survey.minimum,
         "waves": survey.waves,
         "every": survey.every,

@@ -39,6 +39,8 @@ class Shuffle:
             made = cls(**{field: check(field, fields[field]) for field, check in CHECKS.items()})
             if made.honest > made.minimum:
                 raise ParameterError(f"honest must be at most minimum, {made.minimum:,}, got {made.honest:,}")
+            if made.analyst == made.shuffler:
+                raise ParameterError("analyst and shuffler must have keys of their own: one for both could read all")
         except ParameterError as error:
             raise ParameterError(f"{name}: {error}") from None
         return made
