@@ -95,8 +95,10 @@ class Store(Adding):
         rows = self._read(*((sql, [to.number]) if wave is None else (sql + " AND wave = ?", [to.number, wave])))
         vectors: dict[tuple[int, str], NDArray[np.int64]] = {}
         for at, covariates, part, counts in rows:
-            vector = vectors.setdefault((int(at), covariates), np.zeros(to.layout.size, dtype=np.int64))
-            vector[part * PART : (part + 1) * PART] = np.frombuffer(counts, dtype="<i8")
+            key = int(at), covariates
+            if key not in vectors:
+                vectors[key] = np.zeros(to.layout.size, dtype=np.int64)
+            vectors[key][part * PART : (part + 1) * PART] = np.frombuffer(counts, dtype="<i8")
         return vectors
 
     def reports(self, to: Published) -> Iterator[list[Row]]:
