@@ -9,7 +9,7 @@ run: $(STAMP)  ## The whole path: 20,000 simulated people, a device each, a coll
 	@$(BIN)/sotto demo
 
 test: check  ## What CI runs, but for the slow tests
-	$(BIN)/python -m pytest --numprocesses auto --maxprocesses 8 $(if $(SOTTO_REQUIRE_ALL),,-m "not slow")
+	$(BIN)/python -m pytest --numprocesses auto $(if $(SOTTO_REQUIRE_ALL),,-m "not slow")
 
 check: $(STAMP)  ## Style, types and layers
 	$(BIN)/ruff check .

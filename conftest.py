@@ -95,6 +95,11 @@ class Together(LoadScopeScheduling):
         return file if file.endswith((".md", "test_spark.py")) else nodeid
 
 
+def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
+    """Twice as many as there are cores: the tests of servers wait for the disk most of the time."""
+    return min(2 * (os.cpu_count() or 1), 8)
+
+
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Together:
     return Together(config, log)
 
