@@ -2,7 +2,8 @@
 
 Its local hashing counts every value of the domain for every user, which for words of ten letters never ends; its
 count-mean sketch takes strings as they are, so each protocol runs over that. Words are filled up with `_`, since two of
-the three protocols cannot tell where a word ends. Prints one line of JSON: what was found for each k, and the seconds of processor time.
+the three protocols cannot tell where a word ends. Prints one line of JSON: what was found for each k, and the seconds
+of processor time.
 """
 
 from __future__ import annotations

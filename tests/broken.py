@@ -434,7 +434,7 @@ class SaltedByTheAnswer(Hashed):
 class GroupByLength(Discovery):
     """A short text skips the groups that would learn nothing new of it: the group tells who has a short one."""
 
-    def _perturb(self, code: bytes, source: Source) -> Report:
+    def _perturb(self, code: Any, source: Source) -> Report:
         cohort = source.below(self.cohorts)
         cohort = cohort if len(code) > 1 or code < b"a" else cohort // 2 + self.cohorts // 2
         return self._join(cohort, self.base._perturb(self._place(code, cohort), source))

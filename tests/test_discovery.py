@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,7 @@ import sottovoce as sv
 from collecting import ARROW, Inside
 from sottovoce.cli import main, sotto
 from sottovoce.collector import columns, open_store
-from sottovoce.discovery import candidates, fragments, prefixes
+from sottovoce.discovery import Found, candidates, fragments, prefixes
 from sottovoce.discovery.spelling import Spelling
 from sottovoce.errors import DomainError, ParameterError
 from sottovoce.mechanisms.discovery import Discovery
@@ -43,7 +44,7 @@ def counted(m: Discovery, answers: list[str], seed: int = 1) -> Tally[Any]:
 
 @pytest.mark.parametrize("method", METHODS)
 def test_texts_of_any_script_are_found_with_their_shares(method: str) -> None:
-    """Seven shares within 4.5 standard errors: false alarms 5e-5. A text that nobody holds is shown in one run of 20."""
+    """Seven shares within 4.5 standard errors: false alarms 5e-5. One run of 20 shows a text that nobody holds."""
     answers = people()
     found = sv.discover(counted(Discovery(6.0, 10, method), answers))
     truth = Counter(answers)
@@ -94,7 +95,7 @@ def test_spans_of_both_methods() -> None:
     assert told.spans == ((0, 1), (1, 2), (2, 3), (0, 9), (0, 9), (0, 9))
     assert [told.view(b"tea", group)[3:] for group in range(4)] == [b"t", b"e", b"a", b"tea\xff"]
     assert len({told.view(b"tea", group)[:3] for group in range(6)}) == 1
-    assert told.view(b"tea", 0)[:3] == (told.hashing.fingerprint(b"tea") % 256).to_bytes(3, "big")
+    assert told.view(b"tea", 0)[:3] == (told.hashing.fingerprint(b"tea") % 1024).to_bytes(3, "big")
     assert [told.tested(length) for length in (1, 2, 8)] == [3, 3, 3]
     assert [Discovery(1.0, 3).tested(length) for length in (1, 2, 3, 4, 64)] == [0, 1, 2, 3, 3]
 
@@ -146,8 +147,8 @@ def test_an_alphabet_of_characters_that_share_bytes() -> None:
     for _ in range(3):
         grown = spelling.extend(grown)
         grown = grown.take(np.flatnonzero(~grown.ended))
-    assert {bytes(text) for text in grown.texts()} == {"☕".encode(), *(a + b"\xc3" for a in (b"\xc3\xa9", b"\xc3\xa8")),
-                                                       *(a + b"\xe2" for a in (b"\xc3\xa9", b"\xc3\xa8"))}  # fmt: skip
+    begun = {letter + lead for letter in (b"\xc3\xa9", b"\xc3\xa8") for lead in (b"\xc3", b"\xe2")}
+    assert set(grown.texts()) == {"☕".encode(), *begun}
 
 
 def test_what_may_follow_is_learned_by_classes() -> None:
@@ -220,11 +221,18 @@ def test_nothing_is_found_in_random_texts(method: str) -> None:
 
 
 @pytest.mark.slow
-def test_much_is_found_in_random_texts_if_the_search_tests_itself(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The twin of the test above: texts are tested on the group that found them too."""
+def test_something_is_found_in_random_texts_if_the_search_tests_itself(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A twin of the test above: texts are tested on the group that found them too. At 5% there are 7 once in 500."""
     add = candidates.Candidates.add
     monkeypatch.setattr(candidates.Candidates, "add", lambda self, texts, first: add(self, texts, max(first - 1, 0)))
-    assert false_alarms("prefixes", 40) > 20
+    assert false_alarms("prefixes", 40) >= 7
+
+
+def test_much_is_found_in_random_texts_if_tests_are_not_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Another twin: the threshold is that of a single test."""
+    of = Found.of
+    monkeypatch.setattr(Found, "of", lambda tested, *rest, **more: of(replace(tested, candidates=1), *rest, **more))
+    assert false_alarms("prefixes", 8) >= 4
 
 
 # How many people it takes.
@@ -241,11 +249,11 @@ def test_a_plan_has_enough_cohorts_and_says_what_it_finds() -> None:
 
 @pytest.mark.parametrize("method", METHODS)
 def test_what_a_plan_promises_is_found_about_half_of_the_time(method: str) -> None:
-    """Texts of ten letters at 0.6 times the share that is promised are seldom found, at 1.5 times it nearly always."""
+    """Texts of ten letters at 0.6 times the share that is promised are seldom found, at 1.6 times it nearly always."""
     n, rng = 30_000, np.random.default_rng(3)
     m = Discovery.plan(n, 5.0, 10, method=method)
     held = ["".join(map(chr, rng.integers(97, 123, 10))) for _ in range(12)]
-    times = [round(n * m.detectable(n) * factor) for factor in [0.6] * 6 + [1.5] * 6]
+    times = [round(n * m.detectable(n) * factor) for factor in [0.6] * 6 + [1.6] * 6]
     answers = [text for text, count in zip(held, times, strict=True) for _ in range(count)]
     found = sv.discover(
         counted(m, answers + [f"{at}" for at in range(n - len(answers))]), alphabet=LETTERS + "0123456789"
@@ -265,7 +273,7 @@ def test_what_a_plan_promises_is_found_about_half_of_the_time(method: str) -> No
         ({"n": 10**6, "epsilon": float("nan"), "length": 5}, "epsilon"),
         ({"n": 10**6, "epsilon": 1.0, "length": 5, "share": True}, "share must"),
         ({"n": 10**6, "epsilon": 1.0, "length": 5, "method": "guess"}, "method must"),
-        ({"n": 10**6, "epsilon": 1.0, "length": 5, "max_cells": 100}, "too few for 8 groups"),
+        ({"n": 10**6, "epsilon": 1.0, "length": 5, "max_cells": 100}, "too few for"),
     ],
 )
 def test_plans_that_cannot_be_made(options: dict[str, Any], message: str) -> None:
@@ -358,7 +366,7 @@ def run(*arguments: object) -> str:
 def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     data, reports, table, plot = (tmp_path / name for name in ("d.csv", "r.parquet", "found.csv", "found.svg"))
     data.write_text("drink\n" + "\n".join(people(8000)) + "\n", encoding="utf-8")
-    run("randomize", data, "-q", "drink:text:16", "-m", "discovery", "-e", 6, "--seed", 1, "-o", reports)
+    run("randomize", data, "-q", "drink:text:8", "-m", "discovery", "-e", 6, "--seed", 1, "-o", reports)
     text = run("discover", reports, "--plot", plot, "-o", table)
     assert "tea" in text and "not found" in text and "SIMULATED" in text
     assert plot.stat().st_size > 1000 and "simulated" in table.read_text("utf-8")
@@ -384,7 +392,7 @@ def test_through_a_survey_and_a_collector(tmp_path: Path) -> None:
     answers = ["tea"] * 3000 + ["кофе"] * 2000 + [f"{at}" for at in range(1000)]
     inside = Inside(open_store(data=str(tmp_path / "data")))
     try:
-        inside("POST", "/v1/surveys", survey.to_bytes(), token=inside.admin)
+        inside("POST", "/v1/surveys", survey.canonical(), token=inside.admin)
         body = columns.encode(survey, {"drink": m.randomize_many(answers)})
         assert inside.send(body, ARROW, "drinks").status in (200, 201, 202)
         [found] = inside("GET", "/v1/surveys/drinks/estimates", token=inside.analyst).json["results"]

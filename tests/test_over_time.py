@@ -110,8 +110,7 @@ def surveys(m: sv.Memoized, waves: list[np.ndarray], runs: int) -> list[tuple[sv
     n = len(waves[0])
     columns = [wave.data for wave in m.randomize_waves([np.tile(wave, runs) for wave in waves], seed=5)]
     return [
-        tuple(m.tally().add_many(column[at : at + n]).estimate() for column in columns)
-        for at in range(0, n * runs, n)
+        tuple(m.tally().add_many(column[at : at + n]).estimate() for column in columns) for at in range(0, n * runs, n)
     ]
 
 

@@ -119,7 +119,7 @@ class Hashes:
             sums -= sums // divisor * divisor
         return sums.view(np.int64)
 
-    def look_up(self, table: NDArray[np.float64], codes: NDArray[np.int64]) -> NDArray[np.float64]:
+    def look_up(self, table: NDArray[Any], codes: NDArray[np.int64]) -> NDArray[np.float64]:
         """For each value, the sum over all functions of what `table`, with a row for each cohort, has in its bucket.
 
         A million values in 64 cohorts take a third of a second.

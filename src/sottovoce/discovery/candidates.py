@@ -50,7 +50,8 @@ def scored(counted: Counted, group: int, views: list[bytes] | NDArray[np.int64])
     if not len(views) or not sketch.n:
         return np.zeros(len(views))
     codes = counted.mechanism.hashing.fingerprints(views) if isinstance(views, list) else views
-    return means(sketch, codes) / sketch.spread**0.5
+    scores: Floats = means(sketch, codes) / sketch.spread**0.5
+    return scores
 
 
 def following(rows: NDArray[np.uint8], scores: Floats) -> Floats:

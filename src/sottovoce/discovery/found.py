@@ -26,13 +26,15 @@ class Found(HashedEstimate):
     correction: str = "bonferroni"
     detectable: float = 0.0
     """The share of people from which a text is found more often than not."""
+    meeting: float = 0.0
+    """How often two texts meet in a bucket, over the cohorts that tell all texts as a whole."""
 
     @cached_property
     def not_found(self) -> Unallocated:
         """The share of people whose text is none of those found."""
         share = self.frequency.clip(0, 1)
-        together = float((self.stderr**2).sum()) + float(share.sum()) ** 2 / max(self.n, 1)
-        return Unallocated(float(1 - self.frequency.sum()), together**0.5)
+        met = self.meeting * float(share.sum() ** 2 - (share**2).sum())  # Two that meet are both too frequent.
+        return Unallocated(float(1 - self.frequency.sum()), (float((self.stderr**2).sum()) + met) ** 0.5)
 
     @property
     def unallocated(self) -> Unallocated:
@@ -56,14 +58,11 @@ class Found(HashedEstimate):
         }
 
     @classmethod
-    def of(cls, tested: HashedEstimate, level: float, correction: str, detectable: float) -> Found:
+    def of(cls, tested: HashedEstimate, level: float, correction: str, **known: Any) -> Found:
         """Those of the tested texts that pass."""
-        if len(tested):
-            passed = tested.significant(level, correction)
-        else:
-            passed = tested
+        passed = tested.significant(level, correction) if len(tested) else tested
         values = {each.name: getattr(passed, each.name) for each in fields(HashedEstimate)}
-        return cls(**values, tested=tested, level=level, correction=correction, detectable=detectable)
+        return cls(**values, tested=tested, level=level, correction=correction, **known)
 
     def __repr__(self) -> str:
         return f"<Found: {len(self)} values; {self.caption}>"

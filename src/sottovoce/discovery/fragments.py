@@ -1,7 +1,7 @@
 """Frequent texts from their fragments: bytes that share a tag are put together.
 
-A frequent text is as frequent in every group, as its tag and one byte. So the scores of its bytes must agree, and add up
-from group to group: the beginnings with the best sums are kept. A text that has ended must have the tag that it was
+A frequent text is as frequent in every group, as its tag and one byte. So the scores of its bytes must agree, and add
+up from group to group: the beginnings with the best sums are kept. A text that has ended must have the tag that it was
 found under.
 """
 
@@ -27,7 +27,7 @@ CROWD = 16
 """One tag may take up one of so many places."""
 
 APART = 3.3
-"""By how many standard errors a byte's score may differ from the mean of those before.
+"""By how many standard errors a byte's score may fall below the mean of those before.
 
 Without a limit, the continuations of a very frequent text, none of which is one, would crowd out all others."""
 
@@ -61,11 +61,14 @@ def search(counted: Counted, spelling: Spelling, width: int) -> Candidates:
 
 
 def _agree(own: Floats, mean: Floats, before: int, steep: float) -> NDArray[np.bool_]:
-    """Whether a score is as it would be if the text were as frequent as the mean of its scores before says."""
+    """Whether a score is high enough for a text that is as frequent as the mean of its scores before says.
+
+    It may be higher: another text with the same tag may have the same byte there.
+    """
     if not before:
         return np.ones(own.size, dtype=np.bool_)
     variance = (1 + steep * mean.clip(0)) * (1 + 1 / before)
-    agree: NDArray[np.bool_] = np.abs(own - mean) <= APART * np.sqrt(variance)
+    agree: NDArray[np.bool_] = own >= mean - APART * np.sqrt(variance)
     return agree
 
 
@@ -75,12 +78,14 @@ def _steep(counted: Counted, group: int) -> float:
     if not sketch.n:
         return 0.0
     other, holder = sketch.noise
-    return max(holder - other + 1, 0.0) / sketch.n / sketch.spread**0.5
+    return float(max(holder - other + 1, 0.0) / sketch.n / sketch.spread**0.5)
 
 
 def _best(weighed: Floats, tags: NDArray[np.int64], width: int) -> NDArray[np.int64]:
     """The places of the best, but not too many of one tag: frequent texts that share it can be mixed in many ways."""
     going = np.flatnonzero(np.isfinite(weighed))
+    if going.size > CROWD * width:
+        going = going[np.argpartition(-weighed[going], CROWD * width)[: CROWD * width]]
     order = going[np.lexsort((-weighed[going], tags[going]))]
     starts = np.flatnonzero(np.diff(tags[order], prepend=-1))
     order = order[np.arange(order.size) - np.repeat(starts, np.diff(starts, append=order.size)) < width // CROWD]
@@ -98,6 +103,6 @@ def _views(counted: Counted, spelling: Spelling) -> NDArray[np.int64]:
 
 
 def _add(found: Candidates, counted: Counted, ended: list[bytes], tags: NDArray[np.int64], first: int) -> None:
-    pairs = zip((text[:-1] for text in ended), tags.tolist(), strict=True)
-    label = counted.mechanism.label
-    found.add([text for text, tag in pairs if int.from_bytes(label(text), "big") == tag], first)
+    texts = [text[:-1] for text in ended]
+    labels = [int.from_bytes(label, "big") for label in counted.mechanism.labels(texts)]
+    found.add([text for text, label, tag in zip(texts, labels, tags.tolist(), strict=True) if label == tag], first)

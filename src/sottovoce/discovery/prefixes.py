@@ -73,5 +73,6 @@ def _best(weighed: Floats, scores: Floats, roots: Places, strength: Floats, widt
     order = strong[np.lexsort((-scores[strong], roots[strong]))]
     starts = np.flatnonzero(np.diff(roots[order], prepend=-1))
     rank = np.arange(order.size) - np.repeat(starts, np.diff(starts, append=order.size))
-    kept[order[rank < CHILDREN]] = True
+    children = order[rank < CHILDREN]
+    kept[children[np.argsort(-scores[children], kind="stable")[:width]]] = True
     return np.flatnonzero(kept)

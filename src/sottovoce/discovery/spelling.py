@@ -41,14 +41,14 @@ ENDED = -1
 
 @dataclass(frozen=True)
 class Spelling:
-    """The texts that are looked for.
+    r"""The texts that are looked for.
 
     >>> letters = Spelling.of("aé")
     >>> grown = letters.start()
     >>> for _ in range(2):
     ...     grown = letters.extend(grown)
     >>> [row.tobytes() for row in grown.rows]
-    [b'a\\xff', b'aa', b'a\\xc3', b'\\xc3\\xa9']
+    [b'a\xff', b'aa', b'a\xc3', b'\xc3\xa9']
     """
 
     steps: tuple[tuple[Step, ...], ...] = UNICODE
@@ -121,12 +121,14 @@ class Grown:
 
     @property
     def ended(self) -> NDArray[np.bool_]:
-        return self.states == ENDED
+        ended: NDArray[np.bool_] = self.states == ENDED
+        return ended
 
     @property
     def complete(self) -> NDArray[np.bool_]:
         """Whether the last character is complete, so that a text might end there."""
-        return self.states == 0
+        complete: NDArray[np.bool_] = self.states == 0
+        return complete
 
     def texts(self) -> list[bytes]:
         """The rows, with their end marks if they have one."""

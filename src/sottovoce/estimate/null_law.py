@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from sottovoce.lazy import numpy as np
 
@@ -34,15 +34,16 @@ class NullLaw:
     O. E. Barndorff-Nielsen, Approximate Interval Probabilities, Journal of the Royal Statistical Society B 1990 (r*).
     """
 
-    table: Floats | None = None
+    table: NDArray[Any] | None = None
     functions: int = 1
+    most: int = MAX_CELLS
 
     @cached_property
     def _curve(self) -> tuple[Floats, Floats]:
         straight = np.array([-1.0, 1.0])
         if self.table is None:
             return straight, straight
-        rows = self.table[:: -(-self.table.size // MAX_CELLS)]
+        rows = self.table[:: -(-self.table.size // self.most)].astype(np.float64)
         cells, times = rows - rows.mean(axis=1, keepdims=True), self.functions * len(self.table) / len(rows)
         scale = np.sqrt(times * cells.var(axis=1).sum())
         if not scale > 0:

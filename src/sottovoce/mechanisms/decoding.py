@@ -88,13 +88,13 @@ def by_mean(
     frequency = means(sketch, codes)
     collisions = (sketch.spread - other / n - sketch.own * frequency.clip(0, 1) ** 2).clip(0)
     constant, slope = other / n + collisions, (holder - other) / n
-    law = NullLaw(sketch.support.astype(np.float64), sketch.hashes.functions)
+    law = NullLaw(sketch.support, sketch.hashes.functions)
     return HashedEstimate(labels, frequency, constant, slope, n, epsilon, len(labels), simulated, law)
 
 
 def means(sketch: Sketch, codes: NDArray[np.int64]) -> Floats:
     """The unbiased frequencies."""
-    support = sketch.hashes.look_up(sketch.support.astype(np.float64), codes)
+    support = sketch.hashes.look_up(sketch.support, codes)
     frequency: Floats = (support / (sketch.hashes.functions * sketch.n) - sketch.other) / (sketch.p - sketch.other)
     return frequency
 

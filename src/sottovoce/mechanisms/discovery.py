@@ -37,14 +37,14 @@ LENGTH = 16
 FIRST = 2
 """The first prefix has two bytes: some ten thousand of them are soon looked through."""
 
-TAG = 8
+TAG = 10
 WHOLE = {"prefixes": 2, "fragments": 3}
 """Groups that tell the whole text. Where prefixes grow, those after a text's end tell all of it too."""
 
 
 @dataclass(frozen=True, init=False, repr=False)
 class Discovery(Cohorts):
-    """Texts that nobody listed and nobody can name: each group of devices tells another part of its texts.
+    r"""Texts that nobody listed and nobody can name: each group of devices tells another part of its texts.
 
     The groups are drawn at random. A group has a span [start, stop) of bytes, and its devices report those bytes of
     their text, with a mark behind its end, as `Hashed` reports a text. With spans that begin at 0 and grow, frequent
@@ -56,7 +56,7 @@ class Discovery(Cohorts):
     >>> m.method, m.spans
     ('prefixes', ((0, 2), (0, 3), (0, 4), (0, 5), (0, 65), (0, 65)))
     >>> m.view("crème".encode(), 2), m.view(b"tea", 2), m.view(b"tea", 5)
-    (b'cr\\xc3\\xa8', b'tea\\xff', b'tea\\xff')
+    (b'cr\xc3\xa8', b'tea\xff', b'tea\xff')
     >>> Discovery(2.0, length=4, method="fragments").spans[:4]
     ((0, 1), (1, 2), (2, 3), (3, 4))
     """
@@ -157,6 +157,12 @@ class Discovery(Cohorts):
         """The tag of a text, if there are tags."""
         return (self.hashing.fingerprint(data) % 2**self.tag).to_bytes(3, "big") if self.tag else b""
 
+    def labels(self, rows: list[bytes]) -> list[bytes]:
+        """The tags of a column."""
+        if not self.tag:
+            return [b""] * len(rows)
+        return [tag.to_bytes(3, "big") for tag in (self.hashing.fingerprints(rows) % 2**self.tag).tolist()]
+
     def tested(self, length: int) -> int:
         """The first of the last groups, all of which tell a text of so many bytes as a whole."""
         group = len(self.spans)
@@ -172,10 +178,11 @@ class Discovery(Cohorts):
 
     def _code_many(self, rows: list[bytes]) -> NDArray[Any]:
         """For each text, the fingerprints of what the groups are told: one for each span that there is."""
-        firsts = sorted({self.spans.index(span) for span in self.spans})
-        codes = np.empty(len(rows), dtype=[("views", np.int64, (len(firsts),))])
-        for at, group in enumerate(firsts):
-            codes["views"][:, at] = self.hashing.fingerprints([self.view(data, group) for data in rows])
+        spans, labels = list(dict.fromkeys(self.spans)), self.labels(rows)
+        codes = np.empty(len(rows), dtype=[("views", np.int64, (len(spans),))])
+        for at, (start, stop) in enumerate(spans):
+            views = [label + (data + END)[start:stop] for label, data in zip(labels, rows, strict=True)]
+            codes["views"][:, at] = self.hashing.fingerprints(views)
         return codes
 
     def _place_many(self, codes: NDArray[Any], cohorts: NDArray[np.int64]) -> NDArray[np.int64]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from sottovoce.estimate import HashedEstimate
 from sottovoce.estimate.null_law import Laws
@@ -20,6 +20,9 @@ from sottovoce.mechanisms.discovery import END, Discovery
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
+
+CELLS = 2**15
+"""The cells from which the law of the errors is taken, for each group that tests begin with: there are many groups."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,10 +45,10 @@ class Counted:
         hashes = Hashes(m.salt, m.buckets, stop - start, first=start)
         return Sketch(hashes, self.sizes[start:stop], self.support[start:stop], float(m.p), float(m.q))
 
-    def whole(self, rows: Sequence[bytes]) -> NDArray[np.int64]:
+    def whole(self, rows: list[bytes]) -> NDArray[np.int64]:
         """The fingerprints of texts that are told as a whole."""
         m = self.mechanism
-        return m.hashing.fingerprints([m.label(data) + data + END for data in rows])
+        return m.hashing.fingerprints([label + data + END for label, data in zip(m.labels(rows), rows, strict=True)])
 
     def estimate(self, labels: list[str | None], method: str, firsts: Sequence[int] | None = None) -> HashedEstimate:
         """The frequencies of texts, each from a first group on, by default all that tell it as a whole."""
@@ -59,13 +62,14 @@ class Counted:
         """The respondents of some groups are a sample of all, which adds to the error about all of them."""
         frequency, constant, slope = np.zeros(codes.size), np.zeros(codes.size), np.zeros(codes.size)
         starts, which = np.unique(groups, return_inverse=True)
-        laws = []
+        laws: list[Any] = []
         for at, start in enumerate(starts.tolist()):
             own, sketch = np.flatnonzero(which == at), self.sketch(start)
             part = by_mean(sketch, [labels[place] for place in own.tolist()], codes[own], self.mechanism.epsilon, False)
             frequency[own], constant[own] = part.frequency, part.constant
             slope[own] = part.slope + (1 / sketch.n - 1 / self.n)
-            laws.append(part.law)
+            law_of: Any = part.law
+            laws.append(replace(law_of, most=CELLS))
         law, epsilon = Laws(tuple(laws), which), self.mechanism.epsilon
         return HashedEstimate(labels, frequency, constant, slope, self.n, epsilon, len(labels), self.simulated, law)
 

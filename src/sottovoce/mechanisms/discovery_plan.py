@@ -11,28 +11,36 @@ from sottovoce.mechanisms.cohorts import check_text
 from sottovoce.mechanisms.discovery import METHODS, Discovery
 from sottovoce.privacy import check_epsilon
 
-REACH = {"prefixes": 3.5, "fragments": 3.0}
-"""In standard errors of one group, the frequency at which a long text is found more often than not, as measured by
-`benchmarks/discovery.py`. A short one, or one whose beginning is shared by many, is found at less."""
+REACH = {"prefixes": (1.85, 0.77), "fragments": (2.2, 0.6)}
+"""How many standard errors of one group a text of full length must have to be found more often than not, as measured by
+`benchmarks/discovery.py`: the first number, and the second for each time that the groups of the search are e times as
+many. A shorter text, or one whose beginning is shared by many, is found at less."""
 
 MOST = 0.5
 """Reports from which only texts held by more than half of all people could be found are too few."""
 
-CONCENTRATION = 0.01
-"""The sum of the squared frequencies of all texts that is planned for, as of words."""
+CONCENTRATION = 0.02
+"""The sum of the squared frequencies that is planned for, as of the beginnings of words."""
 
-SLACK = 0.2
+SLACK = 0.05
 """What collisions may add to the variance of a group."""
+
+
+def reach(m: Discovery) -> float:
+    """The standard errors, for a single report, that a text must have."""
+    first, more = REACH[m.method]
+    searching = max(m.tested(m.domain.max_bytes), 1)
+    return (first + more * math.log(searching)) * math.sqrt(m.variance * len(m.spans))
 
 
 def detectable(m: Discovery, n: int) -> float:
     """The share of people from which a text is found more often than not, from n reports."""
-    return REACH[m.method] * math.sqrt(m.variance * len(m.spans) / n) if n else math.inf
+    return reach(m) / math.sqrt(n) if n else math.inf
 
 
 def needed(m: Discovery, share: float) -> int:
     """How many reports find a text that this share of people holds."""
-    return math.ceil(m.variance * len(m.spans) * (REACH[m.method] / share) ** 2)
+    return math.ceil((reach(m) / share) ** 2)
 
 
 def enough(m: Discovery, n: int, share: float = MOST) -> float:
@@ -62,10 +70,10 @@ def plan(
 
     >>> m = plan(1_000_000, 2.0, length=12)
     >>> m, round(m.detectable(1_000_000), 4)
-    (Discovery(prefixes, 14 groups of 16 cohorts, 4096 buckets, projective, epsilon=2), 0.0111)
+    (Discovery(prefixes, 14 groups of 16 cohorts, 4096 buckets, projective, epsilon=2), 0.012)
     >>> plan(1_000, 1.0, length=12, share=0.05)
     Traceback (most recent call last):
-    sottovoce.errors.ParameterError: not enough data: need about 253,123 reports to find texts held by 0.05 of all ...
+    sottovoce.errors.ParameterError: not enough data: need about 292,846 reports to find texts held by 0.05 of all ...
     """
     for name, value in (("n", n), ("max_cells", max_cells)):
         if type(value) is not int or value < 1:
@@ -92,4 +100,4 @@ def _cohorts(m: Discovery, n: int, max_cells: int) -> int:
     if not fits:
         raise ParameterError(f"max_cells = {max_cells:,} are too few for {groups} groups of {m.cells // m.cohorts:,}")
     share = 2 ** max(math.ceil(math.log2(max(wanted, 4))), 2)
-    return groups * min(share, 2 ** (fits.bit_length() - 1), 2**16 // groups)
+    return groups * int(min(share, 2 ** (fits.bit_length() - 1), 2**16 // groups))

@@ -1,0 +1,163 @@
+"""Finding words that nobody listed: both methods beside the three protocols of pure-ldp, on the same people.
+
+Every person holds one English word of up to ten letters, drawn by its frequency in `wordfreq`. A protocol is asked for
+the k most frequent words. As many are counted as are among the k that are the most frequent in truth, divided by k
+(recall) and by the number of words given (precision). pure-ldp is asked with several widths of its search, and its best
+is shown. Our words of the first two columns are the best guesses; those of the last are the ones that pass the test.
+
+    python benchmarks/discovery.py [--n 1000000] [--seeds 3] [--plot docs/figures/discovery.svg]
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import resource
+import tempfile
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from time import process_time
+from typing import Any
+
+import numpy as np
+from frequencies import HERE, PYTHON, install, run
+
+import sottovoce as sv
+from sottovoce.lazy import load
+from sottovoce.render import text_table
+
+LENGTH = 10
+TOPS = (16, 64)
+WIDTHS = (16, 64, 256)
+PEERS = ("PEM", "TreeHist", "SFP")
+HEADER = ["epsilon", "protocol", "recall 16", "precision 16", "recall 64", "precision 64", "found by test", "wrong",
+          "seconds", "ours is faster"]  # fmt: skip
+
+
+@dataclass
+class Score:
+    """Means over the runs."""
+
+    epsilon: float
+    protocol: str
+    recall: dict[int, float]
+    precision: dict[int, float]
+    seconds: float
+    found: float | None = None
+    wrong: float | None = None
+    note: str = ""
+
+    def cells(self, ours: float) -> list[str]:
+        if self.note:
+            return [f"{self.epsilon:g}", self.protocol, self.note, *[""] * (len(HEADER) - 3)]
+        pairs = [f"{each[k]:.2f}" for k in TOPS for each in (self.recall, self.precision)]
+        tested = ["" if each is None else f"{each:.1f}" for each in (self.found, self.wrong)]
+        ratio = "" if self.found is not None else f"{self.seconds / ours:.0f} times"
+        return [f"{self.epsilon:g}", self.protocol, *pairs, *tested, f"{self.seconds:.1f}", ratio]
+
+
+def people(n: int, seed: int = 1) -> list[str]:
+    """A word for each person."""
+    wordfreq: Any = load("wordfreq")
+    words = [w for w in wordfreq.top_n_list("en", 20_000) if w.isascii() and w.isalpha() and len(w) <= LENGTH]
+    weights = np.array([wordfreq.word_frequency(word, "en") for word in words])
+    drawn = np.random.default_rng(seed).choice(len(words), n, p=weights / weights.sum())
+    return [words[at] for at in drawn]
+
+
+def rates(given: Sequence[str], truth: list[str], k: int) -> tuple[float, float]:
+    shown = list(given)[:k]
+    right = len(set(shown) & set(truth[:k]))
+    return right / k, right / max(len(shown), 1)
+
+
+def ours(method: str, epsilon: float, answers: list[str], seeds: int) -> Score:
+    """All steps count: randomizing, counting, searching, testing."""
+    counts = Counter(answers)
+    truth = [word for word, _ in counts.most_common(max(TOPS))]
+    recall, precision = dict.fromkeys(TOPS, 0.0), dict.fromkeys(TOPS, 0.0)
+    found = wrong = seconds = 0.0
+    for seed in range(seeds):
+        start = process_time()
+        m = sv.Discovery.plan(len(answers), epsilon, LENGTH, method=method)
+        result = sv.discover(m.tally().add_many(m.randomize_many(answers, seed=seed)))
+        seconds += (process_time() - start) / seeds
+        assert result.tested is not None  # noqa: S101
+        for k in TOPS:
+            both = rates([str(label) for label in result.tested.top(k).labels], truth, k)
+            recall[k] += both[0] / seeds
+            precision[k] += both[1] / seeds
+        found += len(result) / seeds
+        wrong += sum(label not in counts for label in result.labels) / seeds
+    return Score(epsilon, method, recall, precision, seconds, found, wrong)
+
+
+def peer(name: str, epsilon: float, words: Path, truth: list[str], limit: float, kept: Path) -> Score:
+    """One run; its results are kept in a folder, and taken from there the next time."""
+    place = kept / f"{name}_{epsilon:g}.json"
+    if not place.exists() or not place.read_text():
+        options = [f"--epsilon={epsilon:g}", f"--length={LENGTH}", "--k", *map(str, WIDTHS)]
+        lines, failure = run([PYTHON, HERE / "discovery_peers.py", name, words, *options], limit)
+        if failure:
+            return Score(epsilon, f"pure-ldp {name}", {}, {}, 0.0, note=failure[:60])
+        place.write_text(lines)
+    record = json.loads(place.read_text())
+    each = {k: [rates(found, truth, k) for found in record["found"].values()] for k in TOPS}
+    recall = {k: max(pair[0] for pair in pairs) for k, pairs in each.items()}
+    precision = {k: max(pair[1] for pair in pairs) for k, pairs in each.items()}
+    return Score(epsilon, f"pure-ldp {name}", recall, precision, min(record["seconds"].values()))
+
+
+def figure(scores: list[Score], path: Path) -> None:
+    """Recall of the 16 and 64 most frequent words."""
+    from sottovoce.render import ACCENT, INK
+
+    plt: Any = load("matplotlib.pyplot")
+    epsilons = sorted({score.epsilon for score in scores})
+    fig, axes = plt.subplots(1, len(epsilons), figsize=(9, 3), sharex=True, layout="constrained")
+    for ax, epsilon in zip(np.atleast_1d(axes), epsilons, strict=True):
+        rows = [score for score in scores if score.epsilon == epsilon and not score.note][::-1]
+        for at, (k, colour) in enumerate(zip(TOPS, (INK, ACCENT), strict=True)):
+            bars = [row.recall[k] for row in rows]
+            ax.barh(np.arange(len(rows)) + 0.2 - 0.4 * at, bars, 0.36, color=colour, label=f"the {k} most frequent")
+        ax.set_yticks(range(len(rows)), [row.protocol for row in rows])
+        ax.set_title(f"epsilon = {epsilon:g}", loc="left", fontsize="medium")
+        ax.set_xlabel("recall")
+        ax.set_xlim(0, 1)
+        ax.spines[["top", "right"]].set_visible(False)
+    np.atleast_1d(axes)[0].legend(frameon=False, fontsize="small", loc="lower right")
+    fig.savefig(path)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--n", type=int, default=1_000_000)
+    parser.add_argument("--seeds", type=int, default=3, help="runs of each of our methods")
+    parser.add_argument("--epsilons", type=float, nargs="+", default=[2.0, 4.0])
+    parser.add_argument("--peer-seconds", type=float, default=3600.0, help="how long a run of pure-ldp may take")
+    parser.add_argument("--kept", type=Path, help="a folder for the results of pure-ldp, which take long")
+    parser.add_argument("--no-peers", action="store_true")
+    parser.add_argument("--plot", type=Path)
+    args = parser.parse_args()
+    answers, scores = people(args.n), []
+    truth = [word for word, _ in Counter(answers).most_common(max(TOPS))]
+    with tempfile.TemporaryDirectory() as folder:
+        words, kept = Path(folder) / "words.txt", args.kept or Path(folder)
+        words.write_text("\n".join(answers))
+        missing = "" if args.no_peers else install("pure-ldp")
+        for epsilon in args.epsilons:
+            scores += [ours(method, epsilon, answers, args.seeds) for method in ("prefixes", "fragments")]
+            if not args.no_peers and not missing:
+                scores += [peer(name, epsilon, words, truth, args.peer_seconds, kept) for name in PEERS]
+    slowest = {e: max(s.seconds for s in scores if s.epsilon == e and s.found is not None) for e in args.epsilons}
+    memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
+    print(text_table(HEADER, [score.cells(slowest[score.epsilon]) for score in scores]))
+    print(f"n = {args.n:,}; {args.seeds} runs of ours, one of pure-ldp; at most {memory:.1f} GB of memory{missing}")
+    if args.plot:
+        figure(scores, args.plot)
+
+
+if __name__ == "__main__":
+    main()
