@@ -224,6 +224,9 @@ def test_a_survey_with_a_shuffler(browser: Browser, nursery: serving.Nursery, tm
 
     with visitor(browser) as (_, page, log):
         page.route("http://mixer.test/**", take)
+        page.goto(f"{site.url}/s/mixed")
+        page.get_by_text("Who could learn what?").click()
+        expect(page.get_by_text("learns still less: ε = ")).to_be_visible()  # Beside what holds against everybody.
         body = answer_yes(page, site, "mixed")
         expect(page.get_by_text("They are sealed first")).to_be_visible()
         page.get_by_role("button", name="Send", exact=True).click()

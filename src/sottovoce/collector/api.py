@@ -35,6 +35,7 @@ class Api:
         return {
             "/v1/surveys": {"GET": self.list_surveys, "POST": self.publish, "PUT": self.publish},
             "/v1/surveys/{id}": {"GET": self.show_survey},
+            "/v1/surveys/{id}/guarantee": {"GET": self.guarantee},
             "/v1/surveys/{id}/close": {"POST": self.close_survey},
             "/v1/surveys/{id}/reports": {"POST": self.take_reports},
             "/v1/surveys/{id}/estimates": {"GET": self.estimates},
@@ -72,6 +73,13 @@ class Api:
         if tag in request.header(b"if-none-match"):
             return Response(304, headers=headers)
         return Response(200, found.document, headers=headers)
+
+    async def guarantee(self, request: Request, name: str) -> Response:
+        """What the survey costs a person: for devices that cannot work out what a shuffler adds."""
+        survey = (await self.app.find(name)).survey
+        found = await asyncio.to_thread(lambda: survey.guarantee)
+        shown = found.to_dict() if found else {"local": {"epsilon": survey.epsilon}, "central": None}
+        return Response(200, shown, headers=self.app.origins | {"cache-control": "max-age=3600"})
 
     async def close_survey(self, request: Request, name: str) -> Response:
         await self.app.access.require(request, "admin")

@@ -55,6 +55,7 @@ SCHEMAS: dict[str, Any] = {
                               estimates=_list({"type": "object"}))),
         withheld=_list(_object(**PLACE, reason=TEXT)),
     ),
+    "Guarantee": _object(local=_object(epsilon=NUMBER), central={"type": ["object", "null"]}),
     "Differences": _object(
         survey=TEXT, question=TEXT, by=TEXT, wave=COUNT, level=NUMBER, withheld=_list(TEXT),
         groups=_list(_object(group=TEXT, n=COUNT, rows={"type": "object"})), test={"type": ["object", "null"]},
@@ -168,6 +169,11 @@ def _paths() -> dict[str, Any]:
             "parameters": [SURVEY],
             "get": _operation("A published survey, byte for byte", {200: ("The survey.", _json("Survey")),
                               304: ("As you have it.", {})}, (404,)),
+        },
+        "/v1/surveys/{id}/guarantee": {
+            "parameters": [SURVEY],
+            "get": _operation("What a survey costs a person, and what a shuffler makes of that",
+                              {200: ("The guarantees.", _json("Guarantee"))}, (404,)),
         },
         "/v1/surveys/{id}/close": {
             "parameters": [SURVEY],

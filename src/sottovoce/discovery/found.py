@@ -5,11 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from sottovoce.estimate import HashedEstimate
 from sottovoce.estimate.hashed import Unallocated
 from sottovoce.lazy import numpy as np
+from sottovoce.render import INK
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,6 +48,15 @@ class Found(HashedEstimate):
     def caption(self) -> str:
         left, shown = self.not_found, f"{len(self):,} of {self.candidates:,} tested"
         return f"found {shown}; not found: {left.frequency:.4f} +- {left.stderr:.4f}; {super().caption}"
+
+    def plot(
+        self, level: float = 0.95, simultaneous: bool = False, population: bool = False, ax: Axes | None = None
+    ) -> Axes:
+        """A dot and its interval for each value. What was not found is in the title, which takes two lines."""
+        drawn = super().plot(level, simultaneous, population, ax)
+        title = drawn.get_title(loc="left").replace("; n = ", "\nn = ", 1)
+        drawn.set_title(title, loc="left", color=INK, fontsize="medium")
+        return drawn
 
     def to_dict(self, level: float = 0.95, simultaneous: bool = False, population: bool = False) -> dict[str, Any]:
         """As other estimates, with what was not found beside it."""

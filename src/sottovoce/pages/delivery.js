@@ -56,6 +56,16 @@ const placeOf = (id) => `/v1/surveys/${encodeURIComponent(id)}`;
 /** The text of a published survey. */
 export const fetchSurvey = async (id, waiting) => (await persist(placeOf(id), {}, waiting)).text();
 
+/** What the collector says a shuffler adds; null if it cannot be had, since nobody has to wait for it. */
+export async function fetchMixed(id) {
+  try {
+    const answer = await fetch(`${placeOf(id)}/guarantee`, { credentials: "omit" });
+    return answer.ok ? await answer.json() : null;
+  } catch {
+    return null;
+  }
+}
+
 /** Send a report to the collector, as it is. */
 export async function deliver(id, body, invitation, waiting) {
   const headers = { "content-type": "application/json", ...(invitation ? { "sottovoce-invitation": invitation } : {}) };

@@ -280,3 +280,9 @@ const codeOf = (report) =>
   report instanceof Uint8Array
     ? Array.from(report, (byte) => byte.toString(16).padStart(2, "0")).join("")
     : String(report);
+
+/** What a shuffler adds, as long as it tells nobody who sent what. The epsilon is rounded up. */
+export function mixedText({ central: { epsilon, delta }, honest, minimum }) {
+  const step = 10 ** (Math.floor(Math.log10(epsilon)) - 2);
+  return say("trust.mixed", { minimum: number(minimum), honest: number(honest), epsilon: number(Math.ceil(epsilon / step) * step, 6), delta: String(delta) });
+}

@@ -1,10 +1,11 @@
 /** The parts of the page of a person who answers. */
 
+import { fetchMixed } from "./delivery.js";
 import { details, element, put, theirs } from "./dom.js";
 import { field, publicField } from "./fields.js";
 import { language, number, say } from "./language.js";
 import { epsilon, meter } from "./ledger.js";
-import { belief, factor, oddsOf } from "./odds.js";
+import { belief, factor, mixedText, oddsOf } from "./odds.js";
 import { rehearsal } from "./rehearsal.js";
 
 const { dataset } = document.documentElement;
@@ -58,6 +59,13 @@ export function guarantee(survey) {
   const cost = survey.epsilon;
   const remembers = survey.questions.some(({ mechanism }) => mechanism.begin);
   const values = { epsilon: String(cost), factor: factor(cost), belief: number(belief(cost)) };
+  const mixed = element("p", { hidden: true });
+  if (survey.shuffle)
+    fetchMixed(survey.id).then((found) => {
+      if (!found?.central?.epsilon) return;
+      mixed.textContent = mixedText(found);
+      mixed.hidden = false;
+    });
   return element(
     "section",
     { class: "card" },
@@ -73,6 +81,7 @@ export function guarantee(survey) {
         ),
       ),
       element("p", {}, say("respondent.exact", values)),
+      mixed,
       survey.waves > 1 && paragraph("respondent.exact_waves", { waves: survey.waves }),
       element("p", { class: "soft small" }, say("respondent.digest"), " ", element("code", {}, survey.digest)),
     ),

@@ -4,7 +4,7 @@ import { details, element, svg, theirs } from "./dom.js";
 import { nameOf } from "./figures.js";
 import { share } from "./format.js";
 import { number, say } from "./language.js";
-import { factor } from "./odds.js";
+import { factor, mixedText } from "./odds.js";
 
 const epsilonText = (value) => number(Number(value.toPrecision(9)), 6);
 
@@ -13,15 +13,7 @@ export const guarantee = (survey) =>
   element("p", { class: "note guarantee" }, say("report.guarantee", {
     way: say(`report.trust_${survey.trust}`), factor: factor(survey.epsilon), epsilon: epsilonText(survey.epsilon),
     all: survey.waves > 1 ? say("report.all_waves", { waves: survey.waves }) : say("report.all_questions"),
-  }), mixed(survey.guarantee));
-
-/** What a shuffler adds, as long as it tells nobody who sent what. The epsilon is rounded up. */
-function mixed(found) {
-  if (!found?.central.epsilon) return "";
-  const { central: { epsilon, delta }, honest, minimum } = found;
-  const step = 10 ** (Math.floor(Math.log10(epsilon)) - 2);
-  return ` ${say("report.mixed", { minimum: number(minimum), honest: number(honest), epsilon: number(Math.ceil(epsilon / step) * step, 6), delta: String(delta) })}`;
-}
+  }), survey.guarantee?.central.epsilon ? ` ${mixedText(survey.guarantee)}` : "");
 
 /** What one respondent spends, question by question, of the budget. */
 export function budgetCard({ questions, budget, epsilon, waves }) {
