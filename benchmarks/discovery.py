@@ -1,13 +1,14 @@
 """Finding words that nobody listed: both methods beside the three protocols of pure-ldp, on the same people.
 
 Every person holds one word of up to ten letters, drawn by its frequency in `wordfreq`; English ones by default. The
-constants of the search were chosen on the English words, so that another language is the fairer comparison. A protocol
-is asked for the k most frequent words. As many are counted as are among the k that are the most frequent in truth,
-divided by k (recall) and by the number of words given (precision). pure-ldp searches as widely as it is asked for
-words; what wider searches give is printed beside. Our words are the best guesses; how many pass the test, and how many
-of those nobody holds, is in columns of their own.
+constants of the search were chosen on the English words, so that another language is the fairer comparison.
 
-    python benchmarks/discovery.py [--n 1000000] [--seeds 3] [--plot docs/figures/discovery.svg]
+A protocol is asked for the k most frequent words. As many are counted as are among the k that are the most frequent in
+truth, divided by k (recall) and by the number of words given (precision). pure-ldp searches as widely as it is asked
+for words; what wider searches give is printed beside. Our words are the best guesses; how many pass the test, and how
+many of those nobody holds, is in columns of their own.
+
+    python benchmarks/discovery.py [--language it] [--seeds 3] [--plot docs/figures/discovery.svg]
 """
 
 from __future__ import annotations
