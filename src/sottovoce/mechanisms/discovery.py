@@ -9,10 +9,10 @@ from sottovoce.errors import ParameterError
 from sottovoce.hashing import MAX_COHORTS
 from sottovoce.lazy import numpy as np
 from sottovoce.mechanisms.base import Mechanism
-from sottovoce.mechanisms.cohorts import Cohorts, check_text
+from sottovoce.mechanisms.bucketed import Bucketed
+from sottovoce.mechanisms.cohorts import check_text
 from sottovoce.mechanisms.hashed import Hashed, read_base
 from sottovoce.mechanisms.pure import Pure
-from sottovoce.privacy import Probability
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -43,7 +43,7 @@ WHOLE = {"prefixes": 2, "fragments": 3}
 
 
 @dataclass(frozen=True, init=False, repr=False)
-class Discovery(Cohorts):
+class Discovery(Bucketed):
     r"""Texts that nobody listed and nobody can name: each group of devices tells another part of its texts.
 
     The groups are drawn at random. A group has a span [start, stop) of bytes, and its devices report those bytes of
@@ -62,7 +62,6 @@ class Discovery(Cohorts):
     """
 
     name: ClassVar[str] = "discovery"
-    hashes: ClassVar[int] = 1
     domain: Text
     spans: tuple[tuple[int, int], ...]
     tag: int
@@ -120,26 +119,6 @@ class Discovery(Cohorts):
     def method(self) -> str:
         """How texts are found: by growing prefixes, or from tagged fragments."""
         return METHODS[bool(self.tag)]
-
-    @property
-    def p(self) -> Probability:
-        return self.base.p
-
-    @property
-    def q(self) -> Probability:
-        return self.base.q
-
-    @property
-    def buckets(self) -> int:
-        return self.base.domain.size
-
-    @property
-    def epsilon(self) -> float:
-        return self.base.epsilon
-
-    @property
-    def _inner(self) -> Pure:
-        return self.base
 
     # What each group tells.
 

@@ -2,15 +2,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from fractions import Fraction
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from sottovoce.domain import Domain, Text
 from sottovoce.errors import ParameterError
 from sottovoce.lazy import numpy as np
 from sottovoce.mechanisms.bloom import Bloom
+from sottovoce.mechanisms.bucketed import Bucketed
 from sottovoce.mechanisms.choose import choose
-from sottovoce.mechanisms.cohorts import Cohorts, check_text
+from sottovoce.mechanisms.cohorts import check_text
 from sottovoce.mechanisms.hadamard import Hadamard
 from sottovoce.mechanisms.krr import KRR
 from sottovoce.mechanisms.local_hash import LocalHash
@@ -18,7 +18,7 @@ from sottovoce.mechanisms.projective import Projective
 from sottovoce.mechanisms.pure import Pure
 from sottovoce.mechanisms.subset import Subset
 from sottovoce.mechanisms.unary import Unary
-from sottovoce.privacy import GRID, Probability
+from sottovoce.privacy import GRID
 from sottovoce.reports import Index
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ KINDS: dict[str, type[Pure]] = {kind.name: kind for kind in (KRR, Unary, Subset,
 
 
 @dataclass(frozen=True, init=False, repr=False)
-class Hashed(Cohorts):
+class Hashed(Bucketed):
     """Texts that nobody listed: a public hash to a few buckets, then any frequency mechanism over the buckets.
 
     Every cohort has a hash function of its own, so that values which share a bucket in one cohort are apart in others.
@@ -48,7 +48,6 @@ class Hashed(Cohorts):
     """
 
     name: ClassVar[str] = "hashed"
-    hashes: ClassVar[int] = 1
     domain: Text
     cohorts: int
     salt: str
@@ -87,19 +86,7 @@ class Hashed(Cohorts):
         """
         return cls(Hadamard(buckets, epsilon), cohorts=cohorts, **options)
 
-    @staticmethod
-    def rappor(
-        bits: int = 128,
-        hashes: int = 2,
-        cohorts: int = 64,
-        *,
-        f: float | Fraction,
-        p: float | Fraction | None = None,
-        q: float | Fraction | None = None,
-        **options: Any,
-    ) -> Bloom:
-        """One report of RAPPOR: see `Bloom.rappor`."""
-        return Bloom.rappor(bits, hashes, cohorts, f=f, p=p, q=q, **options)
+    rappor = staticmethod(Bloom.rappor)
 
     @staticmethod
     def plan(n: int, epsilon: float, candidates: int, **options: Any) -> Hashed:
@@ -107,26 +94,6 @@ class Hashed(Cohorts):
         from sottovoce.mechanisms.hashed_plan import plan
 
         return plan(n, epsilon, candidates, **options)
-
-    @property
-    def p(self) -> Probability:
-        return self.base.p
-
-    @property
-    def q(self) -> Probability:
-        return self.base.q
-
-    @property
-    def buckets(self) -> int:
-        return self.base.domain.size
-
-    @property
-    def epsilon(self) -> float:
-        return self.base.epsilon
-
-    @property
-    def _inner(self) -> Pure:
-        return self.base
 
     def _place(self, code: int, cohort: int) -> int:
         return self.hashing.bucket(code, cohort)
