@@ -1,16 +1,21 @@
-"""Fixtures of the collector's tests. One PostgreSQL and one nursery of collectors serve a whole run."""
+"""Fixtures of the tests of services and pages. One PostgreSQL and one nursery of collectors serve a whole run."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
+from browsing import chromium, require_browser
 from collecting import STORES, Inside, Postgres, open_place, place_of, postgres, survey
 from serving import Nursery, nursery
 from sottovoce.collector import Store
 from sottovoce.collector.sqlite import SQLiteStore
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser
 
 
 @pytest.fixture(scope="session")
@@ -23,6 +28,14 @@ def server() -> Iterator[Postgres]:
 def nest() -> Iterator[Nursery]:
     with nursery() as made:
         yield made
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    """One for each module: while it is there, its event loop runs in this thread."""
+    require_browser()
+    with chromium() as opened:
+        yield opened
 
 
 @pytest.fixture(params=STORES)

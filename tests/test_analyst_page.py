@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import serving
-from browsing import DESK, KINDS, PHONE, Site, chromium, require_browser, survey, visitor
+from browsing import DESK, KINDS, PHONE, Site, survey, visitor
 from collecting import ARROW, LINES, request
 from sottovoce import wire
 from sottovoce.collector import columns, open_store, tokens
@@ -44,19 +44,6 @@ PRINTED = """
 const rows = () => document.querySelectorAll("details[open] tbody tr").length;
 window.print = () => (document.documentElement.dataset.rows = rows());
 """
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    require_browser()
-    with chromium() as opened:
-        yield opened
-
-
-@pytest.fixture(scope="module")
-def nest() -> Iterator[serving.Nursery]:
-    with serving.nursery() as started:
-        yield started
 
 
 @pytest.fixture

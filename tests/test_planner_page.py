@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import serving
-from browsing import DESK, Site, chromium, require_browser, visitor
+from browsing import DESK, Site, visitor
 from collecting import Inside, Outside, request
 from sottovoce import plan
 from sottovoce.cli import main
@@ -103,18 +103,10 @@ def test_it_is_open_to_everybody_and_limited(tmp_path: Path) -> None:
 
 
 @pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    require_browser()
-    with chromium() as opened:
-        yield opened
-
-
-@pytest.fixture(scope="module")
-def site(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
-    with serving.nursery() as nest:
-        made = Site(nest, tmp_path_factory.mktemp("planner"))
-        yield made
-        made.kill()
+def site(nest: serving.Nursery, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
+    made = Site(nest, tmp_path_factory.mktemp("planner"))
+    yield made
+    made.kill()
 
 
 def slide(page: Page, name: str, steps: int) -> None:

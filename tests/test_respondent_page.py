@@ -12,7 +12,7 @@ import pytest
 from playwright.sync_api import Browser, Page, Route, expect
 
 import serving
-from browsing import DESK, Log, Site, chromium, require_browser, survey, visitor
+from browsing import DESK, Log, Site, survey, visitor
 from sottovoce import envelope, wire
 from sottovoce.mechanisms import KRR, Hadamard, LocalHash, Memoized, Projective, RandomizedResponse, Sets, Subset, Unary
 from sottovoce.sealing import PrivateKey
@@ -46,22 +46,8 @@ SURVEYS = {
 
 
 @pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    require_browser()
-    with chromium() as made:
-        yield made
-
-
-@pytest.fixture(scope="module")
-def nursery() -> Iterator[serving.Nursery]:
-    require_browser()
-    with serving.nursery() as made:
-        yield made
-
-
-@pytest.fixture(scope="module")
-def site(nursery: serving.Nursery, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
-    made = Site(nursery, tmp_path_factory.mktemp("site"), *SURVEYS.values(), public_estimates=True)
+def site(nest: serving.Nursery, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
+    made = Site(nest, tmp_path_factory.mktemp("site"), *SURVEYS.values(), public_estimates=True)
     made.close_survey("closed")
     yield made
     made.kill()
@@ -178,10 +164,10 @@ def test_a_rehearsal_is_no_answer(browser: Browser, site: Site) -> None:
 
 
 def test_a_kill_and_a_restart_of_the_collector_are_survived(
-    browser: Browser, nursery: serving.Nursery, tmp_path: Path
+    browser: Browser, nest: serving.Nursery, tmp_path: Path
 ) -> None:
     """An open page sends the same report until it is acknowledged, also after it was closed and opened again."""
-    site = Site(nursery, tmp_path, SURVEYS["pills"])
+    site = Site(nest, tmp_path, SURVEYS["pills"])
     with visitor(browser) as (context, page, log):
         body = answer_yes(page, site)
         site.kill()
@@ -206,14 +192,14 @@ def test_a_kill_and_a_restart_of_the_collector_are_survived(
     site.kill()
 
 
-def test_a_survey_with_a_shuffler(browser: Browser, nursery: serving.Nursery, tmp_path: Path) -> None:
+def test_a_survey_with_a_shuffler(browser: Browser, nest: serving.Nursery, tmp_path: Path) -> None:
     """The report is sealed, sent to the shuffler alone, and opens with both keys to the bytes that were shown."""
     analyst, shuffler = PrivateKey.generate(), PrivateKey.generate()
     place = "http://mixer.test/v1/surveys/mixed"
     mixed = survey("mixed", (0,), trust="shuffle", shuffle={
         "analyst": str(analyst.public), "shuffler": str(shuffler.public), "address": place, "minimum": 50,
         "honest": 45, "delta": 1e-6})  # fmt: skip
-    site = Site(nursery, tmp_path, mixed)
+    site = Site(nest, tmp_path, mixed)
     taken: list[bytes] = []
 
     def take(route: Route) -> None:
