@@ -15,28 +15,33 @@ import socket
 import subprocess
 import sys
 import threading
+import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 HOST = "127.0.0.1"
 
 
-class Nursery:
-    """Starts collectors in a few milliseconds each; whoever kills one must know its process id."""
+def wait_until(true: Callable[[], object], seconds: float = 30) -> None:
+    end = time.monotonic() + seconds
+    while not true():
+        assert time.monotonic() < end
+        time.sleep(0.02)
 
-    def __init__(self) -> None:
+
+class Forking:
+    """A script that forks a process in a few milliseconds for every line that it reads, and says its port and id."""
+
+    def __init__(self, script: str) -> None:
         self.process = subprocess.Popen(
-            [sys.executable, __file__], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+            [sys.executable, script], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
             env=os.environ | {"PYTHONPATH": str(Path(__file__).parent)},
         )  # fmt: skip
 
-    def start(
-        self, place: list[str], app: dict[str, Any] | None = None, run: dict[str, Any] | None = None, port: int = 0
-    ) -> Child:
+    def fork(self, order: dict[str, Any]) -> Child:
         assert self.process.stdin is not None and self.process.stdout is not None
-        order = {"place": place, "app": app or {}, "run": run or {}, "port": port}
         self.process.stdin.write(json.dumps(order) + "\n")
         self.process.stdin.flush()
         return Child(**json.loads(self.process.stdout.readline()))
@@ -48,8 +53,20 @@ class Nursery:
         self.process.stdout.close()
 
 
+class Nursery(Forking):
+    """Starts collectors; whoever kills one must know its process id."""
+
+    def __init__(self) -> None:
+        super().__init__(__file__)
+
+    def start(
+        self, place: list[str], app: dict[str, Any] | None = None, run: dict[str, Any] | None = None, port: int = 0
+    ) -> Child:
+        return self.fork({"place": place, "app": app or {}, "run": run or {}, "port": port})
+
+
 class Child:
-    """A collector that was started."""
+    """A process that was started."""
 
     def __init__(self, port: int, pid: int) -> None:
         self.port, self.pid = port, pid
@@ -57,6 +74,14 @@ class Child:
 
     def kill(self, number: int = signal.SIGKILL) -> None:
         os.kill(self.pid, number)
+
+    @property
+    def running(self) -> bool:
+        try:
+            os.kill(self.pid, 0)
+        except ProcessLookupError:
+            return False
+        return True
 
 
 class FaultyProxy:

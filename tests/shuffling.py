@@ -8,14 +8,13 @@ import os
 import random
 import secrets
 import signal
-import subprocess
 import sys
 import time
 from functools import cache
 from pathlib import Path
 from typing import Any
 
-from serving import HOST, Child
+from serving import HOST, Child, Forking
 from sottovoce import envelope, wire
 from sottovoce.collector import Store
 from sottovoce.collector.sqlite import SQLiteStore
@@ -88,26 +87,14 @@ def identities(store: Store) -> list[str]:
 # Processes: a nursery that forks one of each kind for a line that it reads.
 
 
-class Nursery:
-    """Starts collectors, shufflers and devices in a few milliseconds each."""
+class Nursery(Forking):
+    """Starts collectors, shufflers and devices."""
 
     def __init__(self) -> None:
-        self.process = subprocess.Popen(
-            [sys.executable, __file__], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
-            env=os.environ | {"PYTHONPATH": str(Path(__file__).parent)},
-        )  # fmt: skip
+        super().__init__(__file__)
 
     def start(self, **order: Any) -> Child:
-        assert self.process.stdin is not None and self.process.stdout is not None
-        self.process.stdin.write(json.dumps(order) + "\n")
-        self.process.stdin.flush()
-        return Child(**json.loads(self.process.stdout.readline()))
-
-    def close(self) -> None:
-        assert self.process.stdin is not None and self.process.stdout is not None
-        self.process.stdin.close()
-        self.process.wait(30)
-        self.process.stdout.close()
+        return self.fork(order)
 
 
 def _collector(folder: Path, asked: Survey, order: dict[str, Any]) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import random
 import secrets
 import signal
@@ -36,7 +35,7 @@ from collecting import (
     submission,
     survey,
 )
-from serving import HOST, Child, FaultyProxy, Nursery
+from serving import HOST, Child, FaultyProxy, Nursery, wait_until
 from sottovoce import transport
 from sottovoce.collector import Store, intake, openapi, sqlite, tokens
 from sottovoce.collector.adding import Adding
@@ -187,28 +186,13 @@ def test_the_end_drains_and_acknowledges(nest: Nursery, place: list[str]) -> Non
     senders = Senders(f"{child.url}/v1/surveys/habits", 3)
     time.sleep(0.5)
     child.kill(signal.SIGTERM)
-    wait_until(lambda: not running(child))
+    wait_until(lambda: not child.running)
     senders.stop()
     store = open_place(place)
     found = stored(store)
     assert len(found) == check_sums(store) and senders.acknowledged <= set(found)
     assert set(found) == senders.acknowledged and len(found) > 0
     store.close()
-
-
-def running(child: Child) -> bool:
-    try:
-        os.kill(child.pid, 0)
-    except ProcessLookupError:
-        return False
-    return True
-
-
-def wait_until(true: Any, seconds: float = 30) -> None:
-    end = time.monotonic() + seconds
-    while not true():
-        assert time.monotonic() < end
-        time.sleep(0.02)
 
 
 # Disks and databases.

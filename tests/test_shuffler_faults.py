@@ -6,6 +6,7 @@ import os
 import random
 import socket
 import time
+from collections.abc import Iterable
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,7 @@ import pytest
 
 import crash
 from collecting import Inside, check_sums, open_place, postgres, request
-from serving import HOST, FaultyProxy
+from serving import HOST, FaultyProxy, wait_until
 from shuffling import (
     ANALYST,
     SHUFFLER,
@@ -100,12 +101,12 @@ class World:
 
     def kill(self, name: str) -> None:
         self.running[name].kill()
-        wait_until(lambda: not alive(self.running[name].pid))
+        wait_until(lambda: not self.running[name].running)
         self.running[name] = self.start(name)
 
     def close(self) -> None:
         for child in self.running.values():
-            if alive(child.pid):
+            if child.running:
                 child.kill()
         self.nest.close()
         self.front.close()
@@ -123,19 +124,8 @@ class World:
         return sent, kept
 
 
-def alive(pid: int) -> bool:
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    return True
-
-
-def wait_until(true: Any, seconds: float = 30) -> None:
-    end = time.monotonic() + seconds
-    while not true():
-        assert time.monotonic() < end
-        time.sleep(0.02)
+def gone(world: World, name: str) -> bool:
+    return not world.running[name].running
 
 
 def ids_inside(asked: Survey, letters: list[tuple[int, bytes]]) -> list[str]:
@@ -165,7 +155,7 @@ def run_with_kills(folder: Path, kills: int, devices: int, seed: int) -> World:
         time.sleep(0.3)
         for name in world.names[2:]:
             world.running[name].kill()
-            wait_until(lambda name=name: not alive(world.running[name].pid))
+            wait_until(partial(gone, world, name))
         resend(world)
         wait_until(lambda: not undelivered(world))
     finally:
@@ -256,11 +246,18 @@ def pass_through(path: Path, asked: Survey, letters: list[tuple[int, bytes]], ou
         file.writelines(f"{inner.hex()}\n" for _, inner in letters)
     store.mix()
     for name in store.batches():
-        reports = [report.hex() for report in store.batch(name).reports]
-        with out.open("a") as file:
-            file.write(" ".join([name.hex(), *reports]) + "\n")
-        store.delivered(name)
+        deliver(store, name, out)
     return b""
+
+
+def deliver(store: ShufflerStore, name: bytes, out: Path) -> None:
+    write(name, store.batch(name).reports, out)
+    store.delivered(name)
+
+
+def write(name: bytes, reports: Iterable[bytes], out: Path) -> None:
+    with out.open("a") as file:
+        file.write(" ".join([name.hex(), *(report.hex() for report in reports)]) + "\n")
 
 
 def crash_everywhere(folder: Path) -> None:
@@ -307,20 +304,12 @@ def broken_release(self: Any, wave: int) -> int:
     return len(tags)
 
 
-def broken_delivery(path: Path, asked: Survey, letters: list[tuple[int, bytes]], out: Path) -> bytes:
+def broken_delivery(store: ShufflerStore, name: bytes, out: Path) -> None:
     """Forgotten before it is delivered."""
-    store = ShufflerStore(path, asked, extra=0)
-    store.add([letters])
-    with path.with_suffix(".acknowledged").open("a") as file:
-        file.writelines(f"{inner.hex()}\n" for _, inner in letters)
-    store.mix()
-    for name in store.batches():
-        reports = [report.hex() for report in store.batch(name).reports]
-        store.delivered(name)
-        store.check()
-        with out.open("a") as file:
-            file.write(" ".join([name.hex(), *reports]) + "\n")
-    return b""
+    reports = store.batch(name).reports
+    store.delivered(name)
+    store.check()
+    write(name, reports, out)
 
 
 def test_the_crash_test_catches_two_transactions(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -330,7 +319,7 @@ def test_the_crash_test_catches_two_transactions(tmp_path: Path, monkeypatch: py
 
 
 def test_the_crash_test_catches_what_is_forgotten_too_early(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(globals(), "pass_through", broken_delivery)
+    monkeypatch.setitem(globals(), "deliver", broken_delivery)
     with pytest.raises(AssertionError, match="assert"):
         crash_everywhere(tmp_path)
 
