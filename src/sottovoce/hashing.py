@@ -14,9 +14,11 @@ others. Two values have the same fingerprint with probability near 2^-62.
 from __future__ import annotations
 
 import hashlib
+from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import accumulate, pairwise
 from typing import TYPE_CHECKING, Any
 
 from sottovoce.errors import ParameterError
@@ -114,9 +116,20 @@ class Hashes:
         return self._finish((codes >> 31).view(np.uint64) * a + (codes & P).view(np.uint64) * b + c)
 
     def _finish(self, sums: NDArray[np.uint64]) -> NDArray[np.int64]:
-        """Remainders by P, then by the number of buckets: NumPy is quicker at quotients than at remainders."""
-        for divisor in (np.uint64(P), np.uint64(self.buckets)):
-            sums -= sums // divisor * divisor
+        """Remainders by P, then by the number of buckets, without NumPy's slow divisions where there is a way.
+
+        2^31 is 1 modulo P, so the bits from the 31st on may be added to those below. After two times there are less
+        than 2 P; what is below P wraps around if P is taken off, and so is the smaller of the two as it was.
+        """
+        for _ in range(2):
+            high = sums >> np.uint64(31)
+            sums &= np.uint64(P)
+            sums += high
+        np.minimum(sums, np.subtract(sums, np.uint64(P), out=high), out=sums)
+        if self.buckets & (self.buckets - 1) == 0:
+            sums &= np.uint64(self.buckets - 1)
+        else:
+            sums -= sums // np.uint64(self.buckets) * np.uint64(self.buckets)
         return sums.view(np.int64)
 
     def look_up(self, table: NDArray[Any], codes: NDArray[np.int64]) -> NDArray[np.float64]:
@@ -130,6 +143,42 @@ class Hashes:
             for cohort, row in enumerate(table):
                 for function in range(self.functions):
                     sums[at : at + CHUNK] += row.take(self.all_buckets(part, cohort, function), mode="clip")
+        return sums
+
+
+@dataclass(frozen=True)
+class Joined:
+    """Hash functions with several salts, one after another, all to as many buckets; one function for each cohort.
+
+    A value has a fingerprint for each salt, in columns.
+    """
+
+    parts: tuple[Hashes, ...]
+
+    @property
+    def buckets(self) -> int:
+        return self.parts[0].buckets
+
+    @property
+    def functions(self) -> int:
+        return self.parts[0].functions
+
+    @cached_property
+    def _starts(self) -> list[int]:
+        return [0, *accumulate(part.cohorts for part in self.parts)]
+
+    def fingerprints(self, rows: Sequence[bytes]) -> NDArray[np.int64]:
+        return np.column_stack([part.fingerprints(rows) for part in self.parts])
+
+    def all_buckets(self, codes: NDArray[np.int64], cohort: int, function: int = 0) -> NDArray[np.int64]:
+        at = bisect_right(self._starts, cohort) - 1
+        return self.parts[at].all_buckets(codes[:, at], cohort - self._starts[at], function)
+
+    def look_up(self, table: NDArray[Any], codes: NDArray[np.int64]) -> NDArray[np.float64]:
+        places = pairwise(self._starts)
+        tables = [part.look_up(table[slice(*place)], column)
+                  for part, column, place in zip(self.parts, codes.T, places, strict=True)]  # fmt: skip
+        sums: NDArray[np.float64] = np.sum(tables, axis=0)
         return sums
 
 

@@ -179,7 +179,7 @@ class Cohorts(Mechanism):
             cohorts, inner = self.shape.split_many(data)
         else:
             cohorts, inner = np.divmod(data.astype(np.int64), self.shape.outcomes // self.cohorts)
-        order = np.argsort(cohorts, kind="stable")
+        order = np.argsort(cohorts.astype(np.uint16), kind="stable")  # Of so few bits NumPy sorts by digits.
         ends = np.cumsum(np.bincount(cohorts, minlength=self.cohorts))
         rows = np.zeros((self.cohorts, self._row), dtype=np.int64)
         for cohort in np.flatnonzero(np.diff(ends, prepend=0)).tolist():

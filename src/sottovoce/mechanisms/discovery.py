@@ -42,6 +42,21 @@ WHOLE = {"prefixes": 2, "fragments": 3}
 """Groups that tell the whole text. Where prefixes grow, those after a text's end tell all of it too."""
 
 
+@dataclass(frozen=True, eq=False)
+class Views:
+    """A column of texts as the groups are told them: fingerprints, a row for each span, and the place of each text."""
+
+    table: NDArray[np.int64]
+    texts: NDArray[np.int64]
+
+    @property
+    def size(self) -> int:
+        return self.texts.size
+
+    def __getitem__(self, places: Any) -> Views:
+        return Views(self.table, self.texts[places])
+
+
 @dataclass(frozen=True, init=False, repr=False)
 class Discovery(Bucketed):
     r"""Texts that nobody listed and nobody can name: each group of devices tells another part of its texts.
@@ -155,19 +170,22 @@ class Discovery(Bucketed):
     def _place(self, code: bytes, cohort: int) -> int:
         return self.hashing.bucket(self.hashing.fingerprint(self.view(code, cohort // self.share)), cohort)
 
-    def _code_many(self, rows: list[bytes]) -> NDArray[Any]:
-        """For each text, the fingerprints of what the groups are told: one for each span that there is."""
-        spans, labels = list(dict.fromkeys(self.spans)), self.labels(rows)
-        codes = np.empty(len(rows), dtype=[("views", np.int64, (len(spans),))])
-        for at, (start, stop) in enumerate(spans):
-            views = [label + (data + END)[start:stop] for label, data in zip(labels, rows, strict=True)]
-            codes["views"][:, at] = self.hashing.fingerprints(views)
-        return codes
+    def _code_many(self, rows: list[bytes]) -> Any:
+        """For each text, the fingerprints of what the groups are told: one for each span that there is.
 
-    def _place_many(self, codes: NDArray[Any], cohorts: NDArray[np.int64]) -> NDArray[np.int64]:
+        Texts share their beginnings, and are told alike once they have ended: each view is hashed once.
+        """
+        spans, told = dict.fromkeys(self.spans), [(label, data + END) for label, data in zip(self.labels(rows), rows)]
+        views = [label + data[start:stop] for start, stop in spans for label, data in told]
+        places = {view: at for at, view in enumerate(dict.fromkeys(views))}
+        codes = self.hashing.fingerprints(list(places))
+        table = codes[np.fromiter(map(places.__getitem__, views), dtype=np.int64, count=len(views))]
+        return Views(table.reshape(len(spans), -1), np.arange(len(rows)))
+
+    def _place_many(self, codes: Any, cohorts: NDArray[np.int64]) -> NDArray[np.int64]:
         distinct = list(dict.fromkeys(self.spans))
         shown = np.array([distinct.index(span) for span in self.spans])[cohorts // self.share]
-        return self.hashing.spread(codes["views"][np.arange(codes.size), shown], cohorts)
+        return self.hashing.spread(codes.table[shown, codes.texts], cohorts)
 
     # What the counts tell.
 
