@@ -20,6 +20,7 @@ from sottovoce.discovery import Found, candidates, fragments, prefixes
 from sottovoce.discovery.spelling import Spelling
 from sottovoce.errors import DomainError, ParameterError
 from sottovoce.mechanisms.discovery import Discovery
+from sottovoce.mechanisms.discovery_estimate import counted as groups
 from sottovoce.mechanisms.discovery_plan import needed
 from sottovoce.survey import Survey
 from sottovoce.tally import Tally
@@ -315,7 +316,7 @@ def test_bad_options(options: dict[str, Any], message: str) -> None:
 
 @pytest.mark.parametrize("tally", [None, 5, sv.KRR(3, 1.0).tally(), sv.Hashed("auto", epsilon=1.0).tally()])
 def test_other_tallies_are_refused(tally: Any) -> None:
-    with pytest.raises(ParameterError, match="discover takes a tally of Discovery"):
+    with pytest.raises(ParameterError, match="discover takes tallies of Discovery"):
         sv.discover(tally)
 
 
@@ -407,7 +408,7 @@ def test_through_a_survey_and_a_collector(tmp_path: Path) -> None:
 def test_both_searches_can_come_back_with_nothing() -> None:
     for method, search in (("prefixes", prefixes.search), ("fragments", fragments.search)):
         m = Discovery(0.5, 2, method, domain=sv.Text(8))
-        empty = m.counted(m.tally())
+        empty = groups([m.tally()])
         assert isinstance(search(empty, Spelling.of("a"), 4).texts, list)
     found = sv.discover(counted(Discovery(4.0, 2), [f"{at:08}" for at in range(5000)]), alphabet="z")
     assert len(found) == 0 and found.not_found.frequency == 1 and "(none)" in str(found)

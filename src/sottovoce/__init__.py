@@ -36,6 +36,7 @@ __all__ = [
     "RandomizedResponse",
     "Ranges",
     "ReportError",
+    "Rounds",
     "Scale",
     "Sets",
     "Several",
@@ -70,7 +71,7 @@ __all__ = [
 _ROOMS = ["designs", "inference", "postprocess"]
 _HOMES = {
     "auditing": "audit",
-    "discovery": "discover",
+    "discovery": "discover Rounds",
     "domain": "Domain Scale Text",
     "errors": "DomainError FileError ParameterError ReportError SottovoceError",
     "estimate": "Estimate",
@@ -108,7 +109,7 @@ def __dir__() -> list[str]:
 if TYPE_CHECKING:
     from sottovoce import designs, inference, postprocess
     from sottovoce.auditing import audit
-    from sottovoce.discovery import discover
+    from sottovoce.discovery import Rounds, discover
     from sottovoce.domain import Domain, Scale, Text
     from sottovoce.errors import DomainError, FileError, ParameterError, ReportError, SottovoceError
     from sottovoce.estimate import Estimate

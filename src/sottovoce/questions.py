@@ -5,6 +5,7 @@ A question is a line of text such as `age:number:0:120`, or an entry of a YAML o
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from fractions import Fraction
@@ -16,7 +17,18 @@ from sottovoce.domain import Domain, Text
 from sottovoce.errors import FileError, ParameterError
 from sottovoce.files import reading
 from sottovoce.lazy import load
-from sottovoce.mechanisms import Discovery, Hashed, Mean, Mechanism, RandomizedResponse, Ranges, Sets, SquareWave, build
+from sottovoce.mechanisms import (
+    Discovery,
+    Hashed,
+    Mean,
+    Mechanism,
+    RandomizedResponse,
+    Ranges,
+    Sets,
+    SquareWave,
+    build,
+    mechanism,
+)
 from sottovoce.privacy import check_epsilon, float_below
 
 KINDS = ("choice", "yes_no", "ordered", "number", "distribution", "set", "text")
@@ -95,6 +107,8 @@ class Question:
         if self.kind == "text":
             longer = "cut" if self.outside == "clip" else "refuse"
             domain = Text(self.max_bytes, self.missing, longer)
+            if self.mechanism.endswith(".json"):
+                return _written(Path(self.mechanism), epsilon)
             if self.mechanism == Discovery.name:
                 return Discovery(epsilon, salt=self.name, domain=domain)
             return Hashed(self.mechanism, epsilon=epsilon, salt=self.name, domain=domain)
@@ -120,6 +134,17 @@ class Question:
         if isinstance(values, str):
             return read_domain(values, self.missing)
         return Domain(values if isinstance(values, int) else [str(value) for value in values], self.missing)
+
+
+def _written(path: Path, epsilon: float) -> Mechanism:
+    """A mechanism over texts that is written out in a file, such as that of a round of discovery."""
+    with reading(path):
+        m = mechanism(json.loads(path.read_text("utf-8")))
+    if not isinstance(m.domain, Text):
+        raise ParameterError(f"{path}: must be a mechanism over texts, got {m!r}")
+    if m.epsilon > epsilon:
+        raise ParameterError(f"{path}: costs {m.epsilon!r}, more than epsilon = {epsilon!r}")
+    return m
 
 
 def parse(text: str, **options: Any) -> Question:

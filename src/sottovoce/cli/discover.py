@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -9,6 +10,7 @@ from sottovoce.cli.counting import counted, expanded
 from sottovoce.cli.estimate import check_paths
 from sottovoce.cli.options import FILE, json_option
 from sottovoce.cli.show import print_json, print_result, write_figure
+from sottovoce.domain import Text
 from sottovoce.errors import ParameterError
 from sottovoce.estimate.hashed import CORRECTIONS
 
@@ -18,8 +20,14 @@ if TYPE_CHECKING:
 
 
 @click.command()
-@click.argument("reports", type=FILE, nargs=-1, required=True)
+@click.argument("reports", type=FILE, nargs=-1)
 @click.option("--question", "-q", help="Which question, if the files have several that can be searched.")
+@click.option("--next", "following", type=FILE, help="In rounds: write the mechanism that asks next, as JSON.")
+@click.option("--people", type=click.IntRange(min=1), help="In rounds: how many there are in all.")
+@click.option("--rounds", type=click.IntRange(min=2), default=4, show_default=True, help="How many there may be.")
+@click.option("--epsilon", "-e", type=float, help="Of the first round; those after it cost the same.")
+@click.option("--max-bytes", type=click.IntRange(min=1), default=64, show_default=True, help="Of the longest text.")
+@click.option("--salt", default="", help="In rounds: public text of this survey alone, for its hash functions.")
 @click.option("--limit", type=click.IntRange(min=1), help="Only the most frequent values.")
 @click.option("--error-rate", type=float, default=0.05, show_default=True,
               help="How likely it may be that a value is shown which nobody holds.")  # fmt: skip
@@ -34,6 +42,12 @@ if TYPE_CHECKING:
 def discover(
     reports: tuple[Path, ...],
     question: str | None,
+    following: Path | None,
+    people: int | None,
+    rounds: int,
+    epsilon: float | None,
+    max_bytes: int,
+    salt: str,
     limit: int | None,
     error_rate: float,
     correction: str,
@@ -47,22 +61,37 @@ def discover(
     """Find the frequent texts behind one or more files of REPORTS, with their frequencies.
 
     The reports are those of `sotto randomize --question NAME:text:BYTES --mechanism discovery`.
+
+    To ask in rounds, begin with `sotto discover --next round-1.json --people N --epsilon E`, and randomize the answers
+    of some people by --mechanism round-1.json. Then name all reports so far, with another --next, until the last round.
     """
     from sottovoce import files
     from sottovoce.discovery import discover as find
 
+    if following is not None:
+        check_next(following, people, epsilon, bool(reports))
+    elif not reports:
+        raise ParameterError("name at least one file of REPORTS, or begin with --next FILE --people N --epsilon E")
+    if not reports:
+        ask_next(following, [], people, rounds, alphabet, salt, as_json, epsilon=epsilon, domain=Text(max_bytes))
+        return
     reports = expanded(reports)
     check_paths(reports, output, plot)
     if output is not None and output.suffix == ".json":
         raise ParameterError(f"{output}: must end in .csv, .parquet, .arrow; for JSON there is --json")
-    name, tally = _searched(counted(reports), question)
-    found: Found = find(tally, level=error_rate, correction=correction, alphabet=alphabet)
+    name, tallies = _tallies(reports, question)
+    if following is not None:
+        ask_next(following, tallies, people, rounds, alphabet, salt, as_json)
+        return
+    found: Found = find(tallies, level=error_rate, correction=correction, alphabet=alphabet)
     errors: dict[str, Any] = {"level": level, "population": population}
-    record = {"question": name, "mechanism": tally.mechanism.to_dict(), **found.to_dict(**errors)}
+    mechanisms = [tally.mechanism.to_dict() for tally in tallies]
+    asked = {"mechanism": mechanisms[0]} if len(mechanisms) == 1 else {"rounds": mechanisms}
+    record = {"question": name, **asked, **found.to_dict(**errors)}
     shown: Any = found.top(limit) if limit and len(found) else found
     if output:
         table = shown.to_frame("arrow", **errors)
-        files.write_table(output, table.append_column("simulated", [[True] * len(table)]) if tally.simulated else table)
+        files.write_table(output, table.append_column("simulated", [[True] * len(table)]) if found.simulated else table)
     if plot:
         from sottovoce.render import panels
 
@@ -73,6 +102,61 @@ def discover(
         print_json(record | {"estimates": record["estimates"][:limit]})
     else:
         print_result(None, shown, errors)
+
+
+def check_next(path: Path, people: int | None, epsilon: float | None, begun: bool) -> None:
+    if path.suffix != ".json":
+        raise ParameterError(f"{path}: must end in .json")
+    if people is None:
+        raise ParameterError("--next goes with --people: how many there are in all")
+    if begun and epsilon is not None:
+        raise ParameterError("--epsilon is for the first round: those after it cost the same")
+    if not begun and epsilon is None:
+        raise ParameterError("the first round needs an --epsilon")
+
+
+def ask_next(
+    path: Path | None,
+    tallies: list[Tally[Any]],
+    people: int | None,
+    rounds: int,
+    alphabet: str | None,
+    salt: str,
+    as_json: bool,
+    **first: Any,
+) -> None:
+    """Write what is asked next, and say of whom."""
+    from sottovoce.discovery import Rounds
+    from sottovoce.files import writing
+
+    assert path is not None and people is not None  # noqa: S101
+    m: Any = tallies[0].mechanism if tallies else None
+    given = first or {"epsilon": m.epsilon, "domain": m.domain}
+    ask = Rounds(people, rounds=rounds, alphabet=alphabet, salt=salt, **given).ask(tallies)
+    with writing(path) as part:
+        part.write_text(json.dumps(ask.mechanism.to_dict(), indent=2) + "\n", "utf-8")
+    if as_json:
+        print_json({"round": ask.round, "people": ask.people, "last": ask.last, "mechanism": ask.mechanism.to_dict()})
+        return
+    told = sorted({stop for _, stop in ask.mechanism.spans[:-1]})
+    asked = "the whole text" if ask.last else f"the first {', '.join(map(str, told))} bytes, or the whole text"
+    number = f"round {ask.round}, the last" if ask.last else f"round {ask.round} of at most {rounds}"
+    click.echo(f"{path}: {number}: ask {ask.people:,} people who have not answered for {asked}")
+
+
+def _tallies(reports: tuple[Path, ...], question: str | None) -> tuple[str, list[Tally[Any]]]:
+    """A tally for each round: files with the same mechanisms are of one."""
+    from sottovoce.files import ReportFile
+
+    rounds: dict[str, list[Path]] = {}
+    for path in reports:
+        asked = {name: m.to_dict() for name, m in ReportFile(path).mechanisms.items()}
+        rounds.setdefault(json.dumps(asked, sort_keys=True), []).append(path)
+    searched = [_searched(counted(tuple(own)), question) for own in rounds.values()]
+    names = list(dict.fromkeys(name for name, _ in searched))
+    if len(names) > 1:
+        raise ParameterError(f"rounds must be of one question, got {', '.join(names)}")
+    return names[0], [tally for _, tally in searched]
 
 
 def _searched(tallies: dict[str, Tally[Any]], question: str | None) -> tuple[str, Tally[Any]]:

@@ -2,5 +2,6 @@
 
 from sottovoce.discovery.discover import discover
 from sottovoce.discovery.found import Found
+from sottovoce.discovery.rounds import Ask, Rounds
 
-__all__ = ["Found", "discover"]
+__all__ = ["Ask", "Found", "Rounds", "discover"]

@@ -9,17 +9,17 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from sottovoce.discovery.spelling import Grown
 from sottovoce.lazy import numpy as np
-from sottovoce.mechanisms.decoding import means
-from sottovoce.mechanisms.discovery_estimate import Counted
+from sottovoce.mechanisms.decoding import Sketch, means
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     Floats = NDArray[np.float64]
 
-LIKELY = 1.0
-"""The score, in standard errors, from which a text that has ended is tested."""
+LIKELY = 0.0
+"""The score, in standard errors, from which a text that has ended is tested. Many are, so that few are missed."""
 
 SURE = 4.5
 """The score from which a beginning of the first group counts for what may follow."""
@@ -27,29 +27,43 @@ SURE = 4.5
 WORTH = 3.0
 """The score of what is just worth finding. It converts odds to scores."""
 
-RARE = 0.01
+RARE = 0.001
 """The share of each class of bytes of which none was seen."""
+
+
+@dataclass(frozen=True, eq=False)
+class Kept:
+    """Beginnings of texts that may go on, their scores, and what each byte adds to the score of what ends in it."""
+
+    grown: Grown
+    strength: Floats
+    follows: Floats
+    looked: int = 1
+    """How many were looked at to find these."""
 
 
 @dataclass
 class Candidates:
-    """Texts to be tested, each from a group on, and how many views were looked at to find them."""
+    """Texts to be tested, each from a group on, and how many views were looked at to find them.
+
+    A search by prefixes also leaves behind how it could go on.
+    """
 
     texts: list[bytes] = field(default_factory=list)
     firsts: list[int] = field(default_factory=list)
     looked: int = 0
+    left: Kept | None = None
 
     def add(self, texts: list[bytes], first: int) -> None:
         self.texts += texts
         self.firsts += [first] * len(texts)
 
 
-def scored(counted: Counted, group: int, views: list[bytes] | NDArray[np.int64]) -> Floats:
-    """How frequent what a group is told is, in standard errors of what nobody tells; views or their fingerprints."""
-    sketch = counted.sketch(group, group + 1)
+def scored(sketch: Sketch, views: list[bytes] | NDArray[np.int64]) -> Floats:
+    """How frequent views, or their fingerprints, are in some groups: in standard errors of what nobody tells."""
     if not len(views) or not sketch.n:
         return np.zeros(len(views))
-    codes = counted.mechanism.hashing.fingerprints(views) if isinstance(views, list) else views
+    codes = sketch.hashes.fingerprints(views) if isinstance(views, list) else views
     scores: Floats = means(sketch, codes) / sketch.spread**0.5
     return scores
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from sottovoce.discovery import fragments, prefixes
@@ -11,6 +11,7 @@ from sottovoce.discovery.spelling import Spelling
 from sottovoce.errors import ParameterError
 from sottovoce.estimate.hashed import CORRECTIONS
 from sottovoce.mechanisms.discovery import Discovery
+from sottovoce.mechanisms.discovery_estimate import counted
 from sottovoce.mechanisms.discovery_plan import enough
 from sottovoce.tally import Tally
 
@@ -19,14 +20,14 @@ MAX_WIDTH = 2**16
 
 
 def discover(
-    tally: Tally[Any],
+    tallies: Tally[Any] | Sequence[Tally[Any]],
     *,
     level: float = 0.05,
     correction: str = "bonferroni",
     alphabet: Iterable[str] | None = None,
     width: int = WIDTH,
 ) -> Found:
-    """The texts that many people hold, from the reports of a `Discovery`.
+    """The texts that many people hold, from the reports of a `Discovery`, or of several asked in `Rounds`.
 
     With `bonferroni`, the probability that any text is shown which nobody holds is at most the level. With `bh`, such
     texts are at most that share of those shown, in expectation. Tests use groups of people that had no part in the
@@ -42,26 +43,32 @@ def discover(
     coffee   5,900     0.1967      0.0080  0.1657 .. 0.2129
     found 2 of 435 tested; not found: 0.4150 +- 0.0103; n = 30,000; epsilon = 4; SIMULATED with a seed: not private
     """
-    m = getattr(tally, "mechanism", None)
-    if not isinstance(tally, Tally) or not isinstance(m, Discovery):
-        raise ParameterError(f"discover takes a tally of Discovery, got {tally!r:.80}")
+    rounds = check_rounds(tallies)
     if isinstance(level, bool) or not isinstance(level, int | float) or not 0 < level < 1:
         raise ParameterError(f"level must lie strictly between 0 and 1, got {level!r:.40}")
     if correction not in CORRECTIONS:
         raise ParameterError(f"correction must be one of {', '.join(CORRECTIONS)}, got {correction!r:.40}")
     if type(width) is not int or not 1 <= width <= MAX_WIDTH:
         raise ParameterError(f"width must be a whole number from 1 to {MAX_WIDTH:,}, got {width!r:.40}")
-    spelling = Spelling.of(alphabet)
-    whole = m.tested(m.domain.max_bytes)
-    known = {
-        "detectable": enough(m, tally.n),
-        "meeting": 1 / ((len(m.spans) - whole) * m.share * (m.buckets - 1)),
-    }
-    counted = m.counted(tally)
-    found = (prefixes if m.method == "prefixes" else fragments).search(counted, spelling, width)
+    told = counted(rounds)
+    m, whole = told.mechanism, told.sketch(slice(told.whole, None))
+    shares = told.shares if len(rounds) > 1 and all(told.shares) else None
+    known = {"detectable": enough(m, told.n, shares=shares), "meeting": 1 / (whole.sizes.size * (m.buckets - 1))}
+    found = (prefixes if m.method == "prefixes" else fragments).search(told, Spelling.of(alphabet), width)
     if m.domain.missing == "category":
-        found.add([b""], whole)
+        found.add([b""], told.whole)
     if not found.texts:
-        return Found.of(nothing(tally.n, m.epsilon, tally.simulated), level, correction, **known)
+        return Found.of(nothing(told.n, m.epsilon, told.simulated), level, correction, **known)
     labels = [text.decode() if text else None for text in found.texts]
-    return Found.of(counted.estimate(labels, "mean", found.firsts), level, correction, **known)
+    return Found.of(told.estimate(labels, "mean", found.firsts), level, correction, **known)
+
+
+def check_rounds(tallies: Tally[Any] | Sequence[Tally[Any]]) -> list[Tally[Any]]:
+    """One tally of Discovery, or those of several rounds."""
+    rounds = list(tallies) if isinstance(tallies, Sequence) else [tallies]
+    for tally in rounds:
+        if not isinstance(tally, Tally) or not isinstance(tally.mechanism, Discovery):
+            raise ParameterError(f"discover takes tallies of Discovery, got {tally!r:.80}")
+    if not rounds:
+        raise ParameterError("discover takes at least one tally, got none")
+    return rounds

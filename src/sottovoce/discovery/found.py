@@ -7,6 +7,7 @@ from dataclasses import dataclass, fields
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from sottovoce.errors import ParameterError
 from sottovoce.estimate import HashedEstimate
 from sottovoce.estimate.hashed import Unallocated
 from sottovoce.lazy import numpy as np
@@ -15,13 +16,16 @@ from sottovoce.render import INK
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+CAUTION = 2.0
+"""Standard errors that are taken off a frequency before it is compared with others."""
+
 
 @dataclass(frozen=True, eq=False)
 class Found(HashedEstimate):
     """The texts that were found, most frequent first, with their frequencies and errors. Made by `discover`.
 
     `candidates` is how many texts were tested. Simultaneous intervals hold for all of them. `tested` has the estimates
-    of them all, found or not: `tested.top(16)` are the best guesses at the 16 most frequent.
+    of them all, found or not.
     """
 
     thing: ClassVar[str] = "found value"
@@ -32,6 +36,17 @@ class Found(HashedEstimate):
     """The share of people from which a text is found more often than not."""
     meeting: float = 0.0
     """How often two texts meet in a bucket, over the cohorts that tell all texts as a whole."""
+
+    def guesses(self, k: int) -> HashedEstimate:
+        """The best guesses at the k most frequent texts, most frequent first, whether they passed the test or not.
+
+        Of many that are tested, some that nobody holds have a high frequency by chance, long ones above all, whose
+        errors are large. So texts are chosen by their frequency less two standard errors.
+        """
+        if type(k) is not int or k < 1:
+            raise ParameterError(f"k must be a whole number, at least 1, got {k!r:.40}")
+        tested: HashedEstimate = self if self.tested is None else self.tested
+        return tested._take(np.argsort(CAUTION * tested.stderr - tested.frequency, kind="stable")[:k]).sort()
 
     @cached_property
     def not_found(self) -> Unallocated:

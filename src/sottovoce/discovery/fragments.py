@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from sottovoce.discovery.candidates import LIKELY, Candidates, following, scored
 from sottovoce.discovery.spelling import Spelling
 from sottovoce.lazy import numpy as np
+from sottovoce.mechanisms.decoding import Sketch
 from sottovoce.mechanisms.discovery import END
 from sottovoce.mechanisms.discovery_estimate import Counted
 
@@ -37,26 +38,26 @@ def search(counted: Counted, spelling: Spelling, width: int) -> Candidates:
     m, found, grown = counted.mechanism, Candidates(), spelling.start()
     tags, sums, follows = np.arange(2**m.tag), np.zeros(2**m.tag), np.zeros(256)
     grown = grown.take(np.zeros(2**m.tag, dtype=np.int64))
-    whole = m.tested(m.domain.max_bytes)
     views = _views(counted, spelling)
-    for group in range(whole):
+    for group in range(counted.whole):
+        sketch = counted.sketch(slice(group, group + 1))
         scores = np.full((2**m.tag, 256), -np.inf)
-        scores[:, spelling.bytes] = scored(counted, group, views).reshape(2**m.tag, -1)
+        scores[:, spelling.bytes] = scored(sketch, views).reshape(2**m.tag, -1)
         grown = spelling.extend(grown)
         found.looked += len(grown)
         own = scores[tags[grown.parents], grown.rows[:, -1]]
         follows = following(grown.rows, own) if group == 0 else follows
         tags, sums = tags[grown.parents], sums[grown.parents]
-        agree = _agree(own, sums / max(group, 1), group, _steep(counted, group))
+        agree = _agree(own, sums / max(group, 1), group, _steep(sketch))
         sums = sums + own
         ended = np.flatnonzero(grown.ended & agree & (sums > LIKELY * (group + 1) ** 0.5))
-        _add(found, counted, grown.take(ended).texts(), tags[ended], whole)
+        _add(found, counted, grown.take(ended).texts(), tags[ended])
         weighed = np.where(~grown.ended & agree, sums + follows[grown.rows[:, -1]], -np.inf)
         kept = _best(weighed, tags, WIDER * width)
         grown, tags, sums = grown.take(kept), tags[kept], sums[kept]
     if grown.rows.shape[1] == m.domain.max_bytes:  # Nothing is longer: what is complete has ended.
         complete = np.flatnonzero(grown.complete)
-        _add(found, counted, [text + END for text in grown.take(complete).texts()], tags[complete], whole)
+        _add(found, counted, [text + END for text in grown.take(complete).texts()], tags[complete])
     return found
 
 
@@ -72,9 +73,8 @@ def _agree(own: Floats, mean: Floats, before: int, steep: float) -> NDArray[np.b
     return agree
 
 
-def _steep(counted: Counted, group: int) -> float:
+def _steep(sketch: Sketch) -> float:
     """How much the variance of a score grows with it: who holds a text has noise too, and is in a group by chance."""
-    sketch = counted.sketch(group, group + 1)
     if not sketch.n:
         return 0.0
     other, holder = sketch.noise
@@ -102,7 +102,9 @@ def _views(counted: Counted, spelling: Spelling) -> NDArray[np.int64]:
     return counted.mechanism.hashing.fingerprints([tag + letter for tag in tags for letter in letters])
 
 
-def _add(found: Candidates, counted: Counted, ended: list[bytes], tags: NDArray[np.int64], first: int) -> None:
+def _add(found: Candidates, counted: Counted, ended: list[bytes], tags: NDArray[np.int64]) -> None:
     texts = [text[:-1] for text in ended]
     labels = [int.from_bytes(label, "big") for label in counted.mechanism.labels(texts)]
-    found.add([text for text, label, tag in zip(texts, labels, tags.tolist(), strict=True) if label == tag], first)
+    found.add(
+        [text for text, label, tag in zip(texts, labels, tags.tolist(), strict=True) if label == tag], counted.whole
+    )

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from sottovoce.discovery.candidates import LIKELY, Candidates, following, scored
+from sottovoce.discovery.candidates import LIKELY, Candidates, Kept, following, scored
 from sottovoce.discovery.spelling import Grown, Spelling
 from sottovoce.lazy import numpy as np
+from sottovoce.mechanisms.decoding import Sketch
 from sottovoce.mechanisms.discovery_estimate import Counted
 
 if TYPE_CHECKING:
@@ -22,43 +23,47 @@ if TYPE_CHECKING:
 STRONG, CHILDREN = 4.0, 4
 """Of a prefix with such a score this many continuations are kept in any case: one of them must be frequent too."""
 
-WEAK, UNLIKELY = 3.0, 1.0
-"""A prefix with less than such a score is not continued by bytes that would have to make up for as much."""
+UNLIKELY, WEAK, STEEP = 1.0, 3.0, 3.0
+"""A prefix is continued by bytes whose weight is within `UNLIKELY` of the greatest. If its score is above `WEAK`, it is
+worth a try with rarer ones too: for each `STEEP` above it, with one more of that weight."""
 
 
 def search(counted: Counted, spelling: Spelling, width: int) -> Candidates:
     """The texts that may be frequent, with some `width` prefixes kept at a time."""
-    m, found, grown = counted.mechanism, Candidates(), spelling.start()
-    follows, strength = np.zeros(256), np.full(1, np.inf)
-    for group, (_, stop) in enumerate(m.spans):
-        if stop > m.domain.max_bytes:
-            break
-        before = grown.rows.shape[1]
-        grown, roots, ended = _level(grown, stop, spelling, strength, follows)
-        scores = scored(counted, group, ended)
-        found.add([text[:-1] for text, score in zip(ended, scores.tolist(), strict=True) if score > LIKELY], group + 1)
-        scores = scored(counted, group, grown.texts())
-        found.looked += len(ended) + len(grown)
-        follows = following(grown.rows, scores) if group == 0 else follows
-        kept = _best(scores + follows[grown.rows[:, before:]].sum(axis=1), scores, roots, strength, width)
-        grown, strength = grown.take(kept), scores[kept]
-    if grown.rows.shape[1] == m.domain.max_bytes:  # Nothing is longer: what is complete has ended.
-        whole = m.tested(m.domain.max_bytes)
-        found.add(grown.take(np.flatnonzero(grown.complete)).texts(), whole)
+    found, kept = Candidates(), Kept(spelling.start(), np.full(1, np.inf), np.zeros(256))
+    for stop, groups in counted.levels():
+        kept = _level(found, kept, stop, counted.sketch(groups), groups.stop, spelling, width)
+    if kept.grown.rows.shape[1]:  # The longest prefixes may be whole texts: the groups that tell those will say.
+        found.add(kept.grown.take(np.flatnonzero(kept.grown.complete)).texts(), counted.whole)
+    found.left = kept
     return found
 
 
 def _level(
-    grown: Grown, stop: int, spelling: Spelling, strength: Floats, follows: Floats
-) -> tuple[Grown, Places, list[bytes]]:
+    found: Candidates, kept: Kept, stop: int, sketch: Sketch, first: int, spelling: Spelling, width: int
+) -> Kept:
+    """The best prefixes of so many bytes; the texts that end on the way are tested by the groups from the first on."""
+    before = kept.grown.rows.shape[1]
+    grown, roots, ended = continued(kept, stop, spelling)
+    likely = scored(sketch, ended) > LIKELY
+    found.add([text[:-1] for text, good in zip(ended, likely.tolist(), strict=True) if good], first)
+    scores = scored(sketch, grown.texts())
+    found.looked += len(ended) + len(grown)
+    follows = kept.follows if before else following(grown.rows, scores)
+    weighed = scores + follows[grown.rows[:, before:]].sum(axis=1)
+    best = _best(weighed, scores, roots, kept.strength, width)
+    return Kept(grown.take(best), scores[best], follows, len(grown))
+
+
+def continued(kept: Kept, stop: int, spelling: Spelling) -> tuple[Grown, Places, list[bytes]]:
     """The continuations up to so many bytes, the prefix that each has grown from, and the texts that end on the way."""
-    ended: list[bytes] = []
-    roots, likely = np.arange(len(grown)), follows > follows.max() - UNLIKELY
+    grown, ended, roots = kept.grown, list[bytes](), np.arange(len(kept.grown))
+    rarity, spare = kept.follows.max() - kept.follows, np.maximum(UNLIKELY, (kept.strength - WEAK) / STEEP)
     while grown.rows.shape[1] < stop:
         grown = spelling.extend(grown)
         roots = roots[grown.parents]
         ended += grown.take(np.flatnonzero(grown.ended)).texts()
-        going = np.flatnonzero(~grown.ended & (likely[grown.rows[:, -1]] | (strength[roots] > WEAK)))
+        going = np.flatnonzero(~grown.ended & (rarity[grown.rows[:, -1]] <= spare[roots]))
         grown, roots = grown.take(going), roots[going]
     return grown, roots, ended
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from sottovoce.estimate import HashedEstimate
 from sottovoce.estimate.null_law import NullLaw
-from sottovoce.hashing import Hashes
+from sottovoce.hashing import Hashes, Joined
 from sottovoce.lazy import numpy as np
 from sottovoce.lazy import scipy
 from sottovoce.mechanisms.cohorts import noise, shared
@@ -37,7 +37,7 @@ LEVEL = 0.05
 class Sketch:
     """Per cohort, the number of reports and how many of them support each bucket."""
 
-    hashes: Hashes
+    hashes: Hashes | Joined
     sizes: NDArray[np.int64]
     support: NDArray[np.int64]
     p: float
@@ -201,7 +201,7 @@ class Fit:
         return variances
 
 
-def _design(hashes: Hashes, codes: NDArray[np.int64], cohorts: NDArray[np.int64]) -> Any:
+def _design(hashes: Hashes | Joined, codes: NDArray[np.int64], cohorts: NDArray[np.int64]) -> Any:
     """A sparse matrix with a row for each bucket of each cohort and a column for each value."""
     rows = [
         at * hashes.buckets + hashes.all_buckets(codes, cohort, function)

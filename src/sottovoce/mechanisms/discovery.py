@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from sottovoce.estimate import HashedEstimate
-    from sottovoce.mechanisms.discovery_estimate import Counted
     from sottovoce.tally import Tally
 
 END = b"\xff"
@@ -159,10 +158,7 @@ class Discovery(Bucketed):
 
     def tested(self, length: int) -> int:
         """The first of the last groups, all of which tell a text of so many bytes as a whole."""
-        group = len(self.spans)
-        while group and self.spans[group - 1][0] == 0 and self.spans[group - 1][1] > length:
-            group -= 1
-        return group
+        return tested(self.spans, length)
 
     def _code(self, data: bytes) -> bytes:
         return data
@@ -175,7 +171,8 @@ class Discovery(Bucketed):
 
         Texts share their beginnings, and are told alike once they have ended: each view is hashed once.
         """
-        spans, told = dict.fromkeys(self.spans), [(label, data + END) for label, data in zip(self.labels(rows), rows)]
+        spans, labels = dict.fromkeys(self.spans), self.labels(rows)
+        told = [(label, data + END) for label, data in zip(labels, rows, strict=True)]
         views = [label + data[start:stop] for start, stop in spans for label, data in told]
         places = {view: at for at, view in enumerate(dict.fromkeys(views))}
         codes = self.hashing.fingerprints(list(places))
@@ -189,14 +186,6 @@ class Discovery(Bucketed):
 
     # What the counts tell.
 
-    def counted(self, tally: Tally[Any]) -> Counted:
-        """The buckets of all groups."""
-        from sottovoce.mechanisms.discovery_estimate import Counted
-
-        rows = tally.cells.reshape(self.cohorts, -1)
-        support = self._inner._support_many(rows[:, : self._inner.cells])
-        return Counted(self, self._sizes(rows, tally.n), support, tally.simulated)
-
     def _estimate(self, tally: Tally[Any], values: Iterable[str | None] | None = None,
                   method: str = "mean") -> HashedEstimate:  # fmt: skip
         if method not in ESTIMATES:
@@ -205,8 +194,10 @@ class Discovery(Bucketed):
             raise ParameterError(
                 "name the values to estimate, estimate(values=[...]), or find them: sv.discover(tally)"
             )
+        from sottovoce.mechanisms.discovery_estimate import counted
+
         labels, _ = self._candidates(values)
-        return self.counted(tally).estimate(labels, method)
+        return counted([tally]).estimate(labels, method)
 
     # What travels.
 
@@ -227,6 +218,14 @@ class Discovery(Bucketed):
     def __repr__(self) -> str:
         size = f"{len(self.spans)} groups of {self.share} cohorts, {self.buckets} buckets"
         return f"Discovery({self.method}, {size}, {self.base.name}, epsilon={self.epsilon:.6g})"
+
+
+def tested(spans: Sequence[tuple[int, int]], length: int) -> int:
+    """The first of the last spans, all of which tell a text of so many bytes as a whole."""
+    group = len(spans)
+    while group and spans[group - 1][0] == 0 and spans[group - 1][1] > length:
+        group -= 1
+    return group
 
 
 def grown(domain: Text, length: int | None, method: str) -> list[tuple[int, int]]:

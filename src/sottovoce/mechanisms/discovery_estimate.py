@@ -2,70 +2,123 @@
 
 A text of l bytes is told as a whole by every group whose span ends beyond its end mark, and those are the last ones. So
 each text is estimated from the groups that it is told by: a short one from nearly all, a long one from the last few.
+
+The groups may be those of several rounds. Each round has a salt of its own, so that texts that meet in one do not meet
+in the next, and its own respondents; its groups take their places among all others, in the order of their spans.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import accumulate, groupby
 from typing import TYPE_CHECKING, Any
 
+from sottovoce.errors import ParameterError
 from sottovoce.estimate import HashedEstimate
 from sottovoce.estimate.null_law import Laws
-from sottovoce.hashing import Hashes
+from sottovoce.hashing import Hashes, Joined
 from sottovoce.lazy import numpy as np
 from sottovoce.mechanisms.decoding import Sketch, by_mean, by_regression
-from sottovoce.mechanisms.discovery import END, Discovery
+from sottovoce.mechanisms.discovery import END, Discovery, tested
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
+
+    from sottovoce.tally import Tally
 
 CELLS = 2**15
 """The cells from which the law of the errors is taken, for each group that tests begin with: there are many groups."""
 
 
 @dataclass(frozen=True, eq=False)
-class Counted:
-    """Per cohort of all groups, the number of reports and how many of them support each bucket."""
+class Group:
+    """Per cohort of one group, the number of reports and how many of them support each bucket."""
 
-    mechanism: Discovery
+    span: tuple[int, int]
+    hashes: Hashes
     sizes: NDArray[np.int64]
     support: NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class Counted:
+    """The groups of all rounds, in the order of their spans. The mechanism is that of one of the rounds."""
+
+    mechanism: Discovery
+    groups: tuple[Group, ...]
     simulated: bool
 
     @cached_property
     def n(self) -> int:
-        return int(self.sizes.sum())
+        return int(self._sizes.sum())
 
-    def sketch(self, first: int, last: int | None = None) -> Sketch:
-        """The groups from the first up to the last, which is not in it."""
-        m = self.mechanism
-        start, stop = first * m.share, (len(m.spans) if last is None else last) * m.share
-        hashes = Hashes(m.salt, m.buckets, stop - start, first=start)
-        return Sketch(hashes, self.sizes[start:stop], self.support[start:stop], float(m.p), float(m.q))
+    @cached_property
+    def spans(self) -> tuple[tuple[int, int], ...]:
+        return tuple(group.span for group in self.groups)
 
-    def whole(self, rows: list[bytes]) -> NDArray[np.int64]:
-        """The fingerprints of texts that are told as a whole."""
-        m = self.mechanism
-        return m.hashing.fingerprints([label + data + END for label, data in zip(m.labels(rows), rows, strict=True)])
+    def tested(self, length: int) -> int:
+        """The first of the last groups, all of which tell a text of so many bytes as a whole."""
+        return tested(self.spans, length)
+
+    @cached_property
+    def whole(self) -> int:
+        """The first of the groups that tell every text as a whole."""
+        return self.tested(self.mechanism.domain.max_bytes)
+
+    def levels(self) -> Iterator[tuple[int, slice]]:
+        """The ends of the spans that do not tell every text as a whole, and the groups of each."""
+        for (_, stop), own in groupby(range(self.whole), key=self.spans.__getitem__):
+            groups = list(own)
+            yield stop, slice(groups[0], groups[-1] + 1)
+
+    @cached_property
+    def shares(self) -> list[float]:
+        """The share of people in each of these levels."""
+        return [self.sketch(groups).n / max(self.n, 1) for _, groups in self.levels()]
+
+    def sketch(self, groups: slice) -> Sketch:
+        """Some neighbouring groups."""
+        hashes, m = _join([group.hashes for group in self.groups[groups]]), self.mechanism
+        first, last, _ = groups.indices(len(self.groups))
+        rows = slice(self._starts[first], self._starts[last])
+        return Sketch(hashes, self._sizes[rows], self._support[rows], float(m.p), float(m.q))
+
+    @cached_property
+    def _starts(self) -> list[int]:
+        return [0, *accumulate(group.sizes.size for group in self.groups)]
+
+    @cached_property
+    def _sizes(self) -> NDArray[np.int64]:
+        return np.concatenate([group.sizes for group in self.groups])
+
+    @cached_property
+    def _support(self) -> NDArray[np.int64]:
+        return np.concatenate([group.support for group in self.groups])
+
+    def told(self, rows: list[bytes]) -> list[bytes]:
+        """Texts as they are told as a whole."""
+        labels = self.mechanism.labels(rows)
+        return [label + data + END for label, data in zip(labels, rows, strict=True)]
 
     def estimate(self, labels: list[str | None], method: str, firsts: Sequence[int] | None = None) -> HashedEstimate:
         """The frequencies of texts, each from a first group on, by default all that tell it as a whole."""
-        m, rows = self.mechanism, [(label or "").encode() for label in labels]
+        rows = [(label or "").encode() for label in labels]
         if method == "regression":
-            return self._together(labels, self.whole(rows))
-        groups = np.array([m.tested(len(data)) for data in rows] if firsts is None else firsts, dtype=np.int64)
-        return self._each(labels, self.whole(rows), groups)
+            return self._together(labels, self.told(rows))
+        groups = np.array([self.tested(len(data)) for data in rows] if firsts is None else firsts, dtype=np.int64)
+        return self._each(labels, self.told(rows), groups)
 
-    def _each(self, labels: list[str | None], codes: NDArray[np.int64], groups: NDArray[np.int64]) -> HashedEstimate:
+    def _each(self, labels: list[str | None], views: list[bytes], groups: NDArray[np.int64]) -> HashedEstimate:
         """The respondents of some groups are a sample of all, which adds to the error about all of them."""
-        frequency, constant, slope = np.zeros(codes.size), np.zeros(codes.size), np.zeros(codes.size)
+        frequency, constant, slope = (np.zeros(len(labels)) for _ in range(3))
         starts, which = np.unique(groups, return_inverse=True)
         laws: list[Any] = []
         for at, start in enumerate(starts.tolist()):
-            own, sketch = np.flatnonzero(which == at), self.sketch(start)
-            part = by_mean(sketch, [labels[place] for place in own.tolist()], codes[own], self.mechanism.epsilon, False)
+            own, sketch = np.flatnonzero(which == at), self.sketch(slice(start, None))
+            codes = sketch.hashes.fingerprints([views[place] for place in own.tolist()])
+            part = by_mean(sketch, [labels[place] for place in own.tolist()], codes, self.mechanism.epsilon, False)
             frequency[own], constant[own] = part.frequency, part.constant
             slope[own] = part.slope + (1 / sketch.n - 1 / self.n)
             law_of: Any = part.law
@@ -73,10 +126,56 @@ class Counted:
         law, epsilon = Laws(tuple(laws), which), self.mechanism.epsilon
         return HashedEstimate(labels, frequency, constant, slope, self.n, epsilon, len(labels), self.simulated, law)
 
-    def _together(self, labels: list[str | None], codes: NDArray[np.int64]) -> HashedEstimate:
-        sketch = self.sketch(self.mechanism.tested(self.mechanism.domain.max_bytes))
+    def _together(self, labels: list[str | None], views: list[bytes]) -> HashedEstimate:
+        sketch = self.sketch(slice(self.whole, None))
+        codes = sketch.hashes.fingerprints(views)
         part = by_regression(sketch, labels, codes, self.mechanism.epsilon, self.simulated)
         share, apart = part.frequency.clip(0, 1), 1 / sketch.n - 1 / self.n
         assert part.covariance is not None  # noqa: S101
         covariance = part.covariance + apart * (np.diag(share) - np.outer(share, share))
         return replace(part, n=self.n, covariance=covariance, constant=np.diag(covariance).clip(np.finfo(float).tiny))
+
+
+def counted(tallies: Sequence[Tally[Any]]) -> Counted:
+    """The groups of one round or of several."""
+    rounds: list[Any] = [tally.mechanism for tally in tallies]
+    _check(rounds)
+    m = rounds[0]
+    groups = [group for tally in tallies for group in _groups(tally)]
+    simulated = any(tally.simulated for tally in tallies)
+    return Counted(m, tuple(groups if m.tag else sorted(groups, key=lambda group: group.span)), simulated)
+
+
+def _groups(tally: Tally[Any]) -> Iterator[Group]:
+    m: Any = tally.mechanism
+    rows = tally.cells.reshape(m.cohorts, -1)
+    sizes, support = m._sizes(rows, tally.n), m._inner._support_many(rows[:, : m._inner.cells])
+    for at, span in enumerate(m.spans):
+        own = slice(at * m.share, (at + 1) * m.share)
+        yield Group(span, Hashes(m.salt, m.buckets, m.share, first=own.start), sizes[own], support[own])
+
+
+def _check(rounds: list[Discovery]) -> None:
+    """Rounds that can be counted together differ in their groups alone, and in their salts."""
+    first = rounds[0]
+    for m in rounds[1:]:
+        if first.tag or m.tag:
+            raise ParameterError("rounds must be by prefixes: fragments have tags that differ from salt to salt")
+        if (m.base, m.domain) != (first.base, first.domain):
+            raise ParameterError(f"rounds must have the same base and domain, got {first!r} and {m!r}")
+    salts = [m.salt for m in rounds]
+    if len(set(salts)) < len(salts):
+        twice = next(salt for salt in salts if salts.count(salt) > 1)
+        raise ParameterError(f"rounds must have salts that differ, or texts meet again and again, got {twice!r} twice")
+
+
+def _join(parts: list[Hashes]) -> Hashes | Joined:
+    """Neighbouring functions with one salt as one object, and those with several behind one another."""
+    joined: list[Hashes] = []
+    for part in parts:
+        last = joined[-1] if joined else None
+        if last is not None and part.salt == last.salt and part.first == last.first + last.cohorts:
+            joined[-1] = replace(last, cohorts=last.cohorts + part.cohorts)
+        else:
+            joined.append(part)
+    return joined[0] if len(joined) == 1 else Joined(tuple(joined))

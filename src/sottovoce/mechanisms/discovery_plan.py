@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
+from collections.abc import Sequence
 from typing import Any
 
 from sottovoce.domain import Text
@@ -22,33 +24,42 @@ MOST = 0.5
 CONCENTRATION = 0.02
 """The sum of the squared frequencies that is planned for, as of the beginnings of words."""
 
+MAX_CELLS = 2**22
+"""Integers in a tally."""
+
 SLACK = 0.05
 """What collisions may add to the variance of a group."""
 
 
-def reach(m: Discovery) -> float:
-    """The standard errors, for a single report, that a text must have."""
+def levels(m: Discovery) -> list[float]:
+    """The share of people in each step of the search: groups with the same span are one."""
+    searching = Counter(m.spans[: m.tested(m.domain.max_bytes)])
+    return [groups / len(m.spans) for groups in searching.values()]
+
+
+def reach(m: Discovery, shares: Sequence[float]) -> float:
+    """The standard errors, for a single report, that a text must have to pass all steps, the smallest among them."""
     first, more = REACH[m.method]
-    searching = max(m.tested(m.domain.max_bytes), 1)
-    return (first + more * math.log(searching)) * math.sqrt(m.variance * len(m.spans))
+    return (first + more * math.log(max(len(shares), 1))) * math.sqrt(m.variance / min(shares, default=1.0))
 
 
-def detectable(m: Discovery, n: int) -> float:
+def detectable(m: Discovery, n: int, shares: Sequence[float] | None = None) -> float:
     """The share of people from which a text is found more often than not, from n reports."""
-    return reach(m) / math.sqrt(n) if n else math.inf
+    return reach(m, levels(m) if shares is None else shares) / math.sqrt(n) if n else math.inf
 
 
-def needed(m: Discovery, share: float) -> int:
+def needed(m: Discovery, share: float, shares: Sequence[float] | None = None) -> int:
     """How many reports find a text that this share of people holds."""
-    return math.ceil((reach(m) / share) ** 2)
+    return math.ceil((reach(m, levels(m) if shares is None else shares) / share) ** 2)
 
 
-def enough(m: Discovery, n: int, share: float = MOST) -> float:
+def enough(m: Discovery, n: int, share: float = MOST, shares: Sequence[float] | None = None) -> float:
     """What n reports can find, if they are enough."""
-    found = detectable(m, n)
+    found = detectable(m, n, shares)
     if found > share:
         held = f"texts held by {share:.3g} of all people"
-        raise ParameterError(f"not enough data: need about {needed(m, share):,} reports to find {held}, got {n:,}")
+        want = f"{needed(m, share, shares):,} reports"
+        raise ParameterError(f"not enough data: need about {want} to find {held}, got {n:,}")
     return found
 
 
@@ -59,7 +70,7 @@ def plan(
     *,
     share: float | None = None,
     method: str = "auto",
-    max_cells: int = 2**22,
+    max_cells: int = MAX_CELLS,
     salt: str = "",
     domain: Text | None = None,
     **options: Any,
@@ -88,12 +99,12 @@ def plan(
     ]
     best = min(drafts, key=lambda m: m.detectable(n))
     enough(best, n, MOST if share is None else share)
-    cohorts = _cohorts(best, n, max_cells)
+    cohorts = spread(best, n, max_cells)
     return Discovery(spans=best.spans, tag=best.tag, base=best.base, cohorts=cohorts, salt=salt, domain=domain)
 
 
-def _cohorts(m: Discovery, n: int, max_cells: int) -> int:
-    """As many as keep collisions small beside the noise of a group, and the tally small."""
+def spread(m: Discovery, n: int, max_cells: int = MAX_CELLS) -> int:
+    """How many cohorts: as many as keep collisions small beside the noise of a group, and the tally small."""
     groups = len(m.spans)
     wanted = CONCENTRATION * n / (SLACK * groups * m.variance * m.buckets)
     fits = max_cells // (groups * m.cells // m.cohorts)

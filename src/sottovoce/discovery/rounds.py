@@ -1,0 +1,144 @@
+"""Discovery in rounds: what the next people are asked depends on what the answers so far tell."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from sottovoce.discovery.candidates import Kept
+from sottovoce.discovery.discover import WIDTH, check_rounds, discover
+from sottovoce.discovery.found import Found
+from sottovoce.discovery.prefixes import continued, search
+from sottovoce.discovery.spelling import Spelling
+from sottovoce.domain import Text, to_list
+from sottovoce.errors import ParameterError
+from sottovoce.estimate import quantile
+from sottovoce.estimate.null_law import NullLaw
+from sottovoce.lazy import numpy as np
+from sottovoce.mechanisms.cohorts import check_text
+from sottovoce.mechanisms.discovery import FIRST, Discovery
+from sottovoce.mechanisms.discovery_estimate import CELLS, Counted, counted
+from sottovoce.mechanisms.discovery_plan import spread
+from sottovoce.privacy import check_epsilon
+from sottovoce.randomness import Keystream
+from sottovoce.tally import Tally
+
+MAX_ROUNDS = 64
+STEPS = 5
+"""Prefixes that a round asks for, each longer than the one before; another group tells the whole text."""
+
+LAST = 0.25
+"""The people kept for the last round, over those of a round before it: each round has a group that tests already."""
+
+CHANCE = 0.25
+"""How likely it may be that the search goes on where no text does. A round in vain costs less than texts cut short."""
+
+COHORTS = 16
+"""Of each group, at least: with few, what meets a very frequent text looks frequent, and the search would not end."""
+
+LOOKS = 2**17
+"""Continuations that are soon looked through: a step takes as many bytes as keep within it."""
+
+
+class Ask(NamedTuple):
+    """What is asked next, and of how many people who have not answered yet."""
+
+    round: int
+    people: int
+    mechanism: Discovery
+    last: bool
+
+
+@dataclass(frozen=True)
+class Rounds:
+    """Texts that nobody listed, asked for in rounds. Each person answers once, in one of them.
+
+    The first people tell the beginnings of their texts. Those after them are asked for as many bytes more as can be
+    looked through, given which beginnings are frequent and which letters occur. Once no beginning goes on, all who are
+    left tell the whole text. So the longest length need not be known, as it must be where all are asked at once.
+
+    The rounds so far are kept by whoever asks, as a list of tallies. The people of each should be drawn at random.
+
+    >>> rounds = Rounds(30_000, epsilon=4.0)
+    >>> ask = rounds.ask()
+    >>> ask.round, ask.people, ask.mechanism.spans[0]
+    (1, 3750, (0, 2))
+    >>> answers = ["tea"] * 12_000 + ["coffee with milk"] * 6_000 + [f"{i}" for i in range(12_000)]
+    >>> print(rounds.simulate(answers, seed=1))
+    """
+
+    n: int
+    epsilon: float
+    rounds: int = 4
+    salt: str = ""
+    domain: Text | None = None
+    alphabet: str | None = None
+
+    def __post_init__(self) -> None:
+        for name, least, most in (("n", 1, 2**53), ("rounds", 2, MAX_ROUNDS)):
+            value = getattr(self, name)
+            if type(value) is not int or not least <= value <= most:
+                raise ParameterError(f"{name} must be a whole number from {least} to {most:,}, got {value!r:.40}")
+        check_epsilon(self.epsilon)
+        check_text(self.domain)
+        Spelling.of(self.alphabet)
+
+    def ask(self, tallies: Sequence[Tally[Any]] = ()) -> Ask:
+        """The next question, after the answers to those before."""
+        left, number = self.n - sum(tally.n for tally in tallies), len(tallies) + 1
+        if left < 1 or number > self.rounds:
+            answered = f"{self.n - left:,} of {self.n:,} people have answered in {len(tallies)} of {self.rounds} rounds"
+            raise ParameterError(f"nobody is left to ask: {answered}")
+        most = check_text(self.domain).max_bytes
+        stops = self._stops(tallies, most) if number < self.rounds else []
+        people = math.ceil(left / (self.rounds - number + LAST)) if stops else left
+        spans = [(0, stop) for stop in stops] + [(0, most + 1)] * (STEPS + 1 - len(stops))
+        draft = Discovery(self.epsilon, spans=spans, domain=self.domain)
+        cohorts = max(spread(draft, people), COHORTS * len(spans))
+        mechanism = Discovery(
+            spans=spans, base=draft.base, cohorts=cohorts, domain=self.domain, salt=f"{self.salt}/{number}"
+        )
+        return Ask(number, people, mechanism, not stops)
+
+    def _stops(self, tallies: Sequence[Tally[Any]], most: int) -> list[int]:
+        """How many bytes to ask for; none if no text goes on."""
+        if not tallies:
+            return [stop for stop in range(FIRST, FIRST + STEPS) if stop <= most]
+        spelling, told = Spelling.of(self.alphabet), counted(check_rounds(tallies))
+        kept = search(told, spelling, WIDTH).left
+        assert kept is not None  # noqa: S101
+        before = kept.grown.rows.shape[1]
+        if before >= most or not _goes_on(kept, told):
+            return []
+        step = _farthest(kept, most, spelling) - before
+        return sorted({min(before + step * at, most) for at in range(1, STEPS + 1)})
+
+    def simulate(self, values: Any, seed: int | None = None) -> Found:
+        """All rounds, with the people of a column in random order."""
+        answers, stream, tallies = to_list(values), Keystream.of(seed), list[Tally[Any]]()
+        order = np.argsort(stream.below(2**53, len(answers)), kind="stable").tolist()
+        ask = self.ask()
+        while True:
+            own, order = order[: ask.people], order[ask.people :]
+            column = ask.mechanism.randomize_many([answers[at] for at in own], seed=stream)
+            tallies.append(ask.mechanism.tally().add_many(column))
+            if ask.last:
+                return discover(tallies, alphabet=self.alphabet)
+            ask = self.ask(tallies)
+
+
+def _goes_on(kept: Kept, told: Counted) -> bool:
+    """Whether any prefix is more frequent than the best of as many as were looked at would be by chance."""
+    *_, (_, groups) = told.levels()
+    law = NullLaw(told.sketch(groups).support, most=CELLS)
+    return bool((law.deviate(kept.strength) > quantile(1 - 2 * CHANCE, kept.looked)).any())
+
+
+def _farthest(kept: Kept, most: int, spelling: Spelling) -> int:
+    """As many bytes as leave no more continuations than are soon looked through, one more at least."""
+    before = int(kept.grown.rows.shape[1])
+    first = len(continued(kept, before + 1, spelling)[0])
+    growth = max(first / len(kept.grown), 2.0)
+    return min(before + 1 + max(int(math.log(LOOKS / max(first, 1), growth)), 0), most)
