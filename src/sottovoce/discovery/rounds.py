@@ -64,9 +64,10 @@ class Rounds:
     >>> rounds = Rounds(30_000, epsilon=4.0)
     >>> ask = rounds.ask()
     >>> ask.round, ask.people, ask.mechanism.spans[0]
-    (1, 3750, (0, 2))
+    (1, 9231, (0, 2))
     >>> answers = ["tea"] * 12_000 + ["coffee with milk"] * 6_000 + [f"{i}" for i in range(12_000)]
-    >>> print(rounds.simulate(answers, seed=1))
+    >>> rounds.simulate(answers, seed=1).labels
+    ['tea', 'coffee with milk']
     """
 
     n: int
@@ -95,12 +96,17 @@ class Rounds:
         stops = self._stops(tallies, most) if number < self.rounds else []
         people = math.ceil(left / (self.rounds - number + LAST)) if stops else left
         spans = [(0, stop) for stop in stops] + [(0, most + 1)] * (STEPS + 1 - len(stops))
-        draft = Discovery(self.epsilon, spans=spans, domain=self.domain)
+        draft = Discovery(spans=spans, domain=self.domain, **self._base(tallies))
         cohorts = max(spread(draft, people), COHORTS * len(spans))
         mechanism = Discovery(
             spans=spans, base=draft.base, cohorts=cohorts, domain=self.domain, salt=f"{self.salt}/{number}"
         )
         return Ask(number, people, mechanism, not stops)
+
+    def _base(self, tallies: Sequence[Tally[Any]]) -> dict[str, Any]:
+        """What randomizes: that of the first round, to the last bit."""
+        first: Any = tallies[0].mechanism if tallies else None
+        return {"epsilon": self.epsilon} if first is None else {"base": first.base}
 
     def _stops(self, tallies: Sequence[Tally[Any]], most: int) -> list[int]:
         """How many bytes to ask for; none if no text goes on."""
@@ -118,6 +124,8 @@ class Rounds:
     def simulate(self, values: Any, seed: int | None = None) -> Found:
         """All rounds, with the people of a column in random order."""
         answers, stream, tallies = to_list(values), Keystream.of(seed), list[Tally[Any]]()
+        if len(answers) != self.n:
+            raise ParameterError(f"values must be those of all n = {self.n:,} people, got {len(answers):,}")
         order = np.argsort(stream.below(2**53, len(answers)), kind="stable").tolist()
         ask = self.ask()
         while True:

@@ -19,7 +19,13 @@ if TYPE_CHECKING:
     Floats = NDArray[np.float64]
 
 MAX_CELLS = 2**17
-"""The largest table that is used as it is; of a larger one, some cohorts stand for all."""
+"""The largest table that is used as it is; the cells of a larger one are pooled."""
+
+POOL = 2**19
+"""Cells that are pooled; of a still larger table, some cohorts stand for all."""
+
+FINE = 64
+"""Pooled cells are rounded to so many parts of the standard deviation of one of them."""
 
 FARTHEST = 200.0
 POINTS = 40
@@ -43,13 +49,15 @@ class NullLaw:
         straight = np.array([-1.0, 1.0])
         if self.table is None:
             return straight, straight
-        rows = self.table[:: -(-self.table.size // self.most)].astype(np.float64)
+        rows = self.table[:: -(-self.table.size // POOL)].astype(np.float64)
         cells, times = rows - rows.mean(axis=1, keepdims=True), self.functions * len(self.table) / len(rows)
         scale = np.sqrt(times * cells.var(axis=1).sum())
         if not scale > 0:
             return straight, straight
+        law: tuple[Floats, Any, float] = (cells / scale, 1 / cells.shape[1], times)
+        law = law if cells.size <= self.most else _pooled(*law)
         tilts = np.geomspace(0.2, FARTHEST, POINTS)
-        found = np.array([_point(cells / scale, times, tilt) for tilt in (*-tilts[::-1], *tilts)])
+        found = np.array([_point(*law, tilt) for tilt in (*-tilts[::-1], *tilts)])
         points, deviates = found[np.isfinite(found).all(axis=1)].T
         rising = (np.diff(points, prepend=-np.inf) > 1e-6) & (np.diff(deviates, prepend=-np.inf) > 1e-6)
         return (points[rising], deviates[rising]) if rising.sum() > 1 else (straight, straight)
@@ -87,12 +95,25 @@ class Laws:
         return Laws(self.laws, self.which[places])
 
 
-def _point(cells: Floats, times: float, tilt: float) -> tuple[float, float]:
+def _pooled(cells: Floats, share: float, times: float) -> tuple[Floats, Any, float]:
+    """One row for all, of rounded cells with their shares, drawn from as often as from all rows together.
+
+    The logarithm of a mean is at least the mean of logarithms: so the tails are at most made heavier.
+    """
+    draws = times * len(cells)
+    places = np.rint(cells * (FINE * draws**0.5)).astype(np.int64).ravel()
+    least = int(places.min())
+    counts = np.bincount(places - least)
+    held = np.flatnonzero(counts)
+    return (held + least)[None] / (FINE * draws**0.5), counts[held][None] / cells.size, draws
+
+
+def _point(cells: Floats, shares: Any, times: float, tilt: float) -> tuple[float, float]:
     """The point whose tilted law has its mean there, and its normal deviate r*."""
     highest = (tilt * cells).max(axis=1, keepdims=True)
-    weights = np.exp(tilt * cells - highest)
+    weights = shares * np.exp(tilt * cells - highest)
     totals = weights.sum(axis=1, keepdims=True)
-    cumulant = times * float((highest + np.log(totals / cells.shape[1])).sum())
+    cumulant = times * float((highest + np.log(totals)).sum())
     means = (weights * cells).sum(axis=1, keepdims=True) / totals
     point, variance = times * float(means.sum()), times * float((weights * (cells - means) ** 2 / totals).sum())
     root = float(np.sign(tilt) * np.sqrt(max(2 * (tilt * point - cumulant), 0.0)))

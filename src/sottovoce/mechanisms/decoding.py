@@ -122,7 +122,7 @@ def by_regression(
         slope=0.0,
         n=sketch.n,
         epsilon=epsilon,
-        candidates=codes.size,
+        candidates=len(codes),
         simulated=simulated,
         covariance=covariance,
     )
@@ -143,8 +143,8 @@ def _step_down(estimate: HashedEstimate, fit: Fit) -> HashedEstimate:
 def _most_frequent(sketch: Sketch, codes: NDArray[np.int64]) -> NDArray[np.int64]:
     """The places of the values that can be estimated together, in their order."""
     most = min(MOST, max(sketch.support.size // 4, LEAST))
-    if codes.size <= most:
-        return np.arange(codes.size)
+    if len(codes) <= most:
+        return np.arange(len(codes))
     return np.sort(np.argsort(-means(sketch, codes), kind="stable")[:most])
 
 
@@ -208,8 +208,8 @@ def _design(hashes: Hashes | Joined, codes: NDArray[np.int64], cohorts: NDArray[
         for at, cohort in enumerate(cohorts.tolist())
         for function in range(hashes.functions)
     ]
-    columns = np.tile(np.arange(codes.size), len(rows))
-    shape = (len(cohorts) * hashes.buckets, codes.size)
+    columns = np.tile(np.arange(len(codes)), len(rows))
+    shape = (len(cohorts) * hashes.buckets, len(codes))
     matrix = scipy.sparse.csr_array((np.ones(columns.size), (np.concatenate(rows), columns)), shape=shape)
     matrix.data[:] = 1.0  # Two functions may set the same bit.
     return matrix
