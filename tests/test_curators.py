@@ -400,7 +400,7 @@ def test_a_parquet_file_and_offered_columns(tmp_path: Path) -> None:
     with pytest.raises(Refusal, match="cannot be counted"):
         federate(group.task("pairs", column="pairs"), group)
     assert all(len(curator.ledger.charges()) == 1 for curator in group.curators.values())
-    group.curators["a"].data = type(group.curators["a"].data)(tmp_path / "a.parquet", ("pairs",))
+    group.curators["a"].data = type(group.curators["a"].data)(tmp_path / "a.parquet", {"pairs": "pairs"})
     with pytest.raises(Refusal, match="not offered"):
         group.curators["a"].agree(group.task("again", column="n").to_dict())
 
@@ -443,7 +443,7 @@ def test_a_task_names_each_curator_and_key_once(group: Group, monkeypatch: pytes
     for twice in ([first, *record["curators"]], [{**first, "name": "again"}, *record["curators"]]):
         with pytest.raises(ParameterError, match=r"once|own"):
             Task.from_dict({**record, "curators": twice})
-    monkeypatch.setattr("sottovoce.curators.task.MAX_CELLS", 60)
+    monkeypatch.setattr("sottovoce.models.federated.parties.MAX_CELLS", 60)
     with pytest.raises(ParameterError, match="values times curators"):
         group.task()
 

@@ -56,18 +56,15 @@ def check(file: Path, as_json: bool) -> None:
 def _record(given: Survey, published: Survey, found: list[Finding]) -> dict[str, Any]:
     from sottovoce.survey.words import in_words
 
-    rows = [
-        {
-            "id": item.id,
-            "kind": item.kind,
-            "mechanism": item.mechanism.name,
-            "epsilon": item.epsilon,
-            "cost": published.costs[item.id],
-            "bits": item.mechanism.bits,
-            "words": in_words(item),
-        }
+    rows: list[dict[str, Any]] = [
+        {"id": item.id, "kind": item.kind, "epsilon": item.epsilon, "cost": published.costs[item.id]}
         for item in published.questions
     ]
+    for item, row in zip(published.questions, rows, strict=True):
+        if published.federated is None:
+            row |= {"mechanism": item.mechanism.name, "bits": item.mechanism.bits, "words": in_words(item)}
+        else:
+            row |= {"query": item.query().to_dict()}
     return {
         "id": published.id,
         "published": given.published,
@@ -82,22 +79,31 @@ def _record(given: Survey, published: Survey, found: list[Finding]) -> dict[str,
 
 
 def _show(given: Survey, published: Survey, found: list[Finding]) -> None:
+    waves = f" in {published.waves:,} waves" if published.waves > 1 else ""
+    caption = f"all together: epsilon = {published.epsilon:.6g}{waves}, of a budget of {published.budget:.6g}"
+    if published.federated is None:
+        _show_devices(published, caption)
+    else:
+        rows = [[item.id, item.kind, str(item.query()), f"{item.epsilon:.6g}"] for item in published.questions]
+        print_table(["question", "kind", "curators add up", "epsilon"], rows, caption)
+    for line in published.guarantee.lines() if published.guarantee else ():
+        click.echo(line)
+    click.echo(published.digest if given.published else "a draft: publish it, and it has a digest")
+    for finding in found:
+        click.echo(str(finding))
+
+
+def _show_devices(published: Survey, caption: str) -> None:
+    """What each device sends, and what that gives away."""
     from sottovoce.survey.words import in_words
 
     rows = [
         [item.id, item.kind, item.mechanism.name, f"{item.epsilon:.6g}", f"{item.mechanism.bits:,}"]
         for item in published.questions
     ]
-    waves = f" in {published.waves:,} waves" if published.waves > 1 else ""
-    caption = f"all together: epsilon = {published.epsilon:.6g}{waves}, of a budget of {published.budget:.6g}"
     print_table(["question", "kind", "mechanism", "epsilon", "bits"], rows, caption)
     for item in published.questions:
         click.echo(f"{item.id}: {in_words(item)}")
-    for line in published.guarantee.lines() if published.guarantee else ():
-        click.echo(line)
-    click.echo(published.digest if given.published else "a draft: publish it, and it has a digest")
-    for finding in found:
-        click.echo(str(finding))
 
 
 @survey.command()

@@ -12,7 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
-from sottovoce.curators.curator import check_manifest
+from sottovoce.curators.curator import check_manifest, check_manifests
 from sottovoce.curators.identity import digest, from_base64
 from sottovoce.curators.result import Published
 from sottovoce.curators.task import Task
@@ -48,7 +48,7 @@ class Run:
         shares = self._all("share", roster, lambda _: request, lambda name, answer: self._shared(name, answer, roster))
         self._need(shares, self.task.parties.least)
         group = [name for name in roster if name in shares]
-        manifests = [shares[name]["message"] for name in group]
+        manifests = check_manifests(self.task, [shares[name]["message"] for name in group])
         sums = self._unmask(shares, group, manifests)
         total = self._total(sums, manifests)
         rows = {name: shares[name]["message"]["body"]["rows"] for name in group}
