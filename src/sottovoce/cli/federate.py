@@ -73,6 +73,8 @@ def federate(peers: Path, survey: Path | None, plot: Path | None, as_json: bool,
 
 def _ask_all(survey: Survey, tasks: Mapping[str, Callable[[], Published]], plot: Path | None, as_json: bool) -> None:
     """Publish what can be had; then say which questions have no result, and why."""
+    from sottovoce.curators.coordinator import by_reason
+
     results, refused = [], {}
     for question, run in tasks.items():
         try:
@@ -83,8 +85,7 @@ def _ask_all(survey: Survey, tasks: Mapping[str, Callable[[], Published]], plot:
               "refused": refused}  # fmt: skip
     _publish(results, plot, record if as_json else None)
     if refused:
-        said = "; ".join(f"{question}: {reason}" for question, reason in refused.items())
-        raise Refusal(f"{len(refused)} of {len(tasks)} questions have no result: {said}")
+        raise Refusal(f"{len(refused)} of {len(tasks)} questions have no result: {by_reason(refused)}")
 
 
 def _task(asked: dict[str, Any], cards: Mapping[str, Card]) -> Task:

@@ -52,12 +52,12 @@ def check_open(survey: Survey, clock: Clock = now) -> None:
 
 def check_asked(task: Task, surveys: Sequence[Survey], clock: Clock = now) -> None:
     """Refuse a task that is not a question of one of these surveys, asked as the survey says in every detail."""
-    known = ", ".join(f"{survey.id} ({survey.digest})" for survey in surveys)
+    known = ", ".join(f"{survey.id} ({survey.digest:.19}...)" for survey in surveys)
     if task.asked is None:
         raise Refusal(f"only questions of a survey are answered here: {known}")
     survey = next((survey for survey in surveys if survey.digest == task.asked.survey), None)
     if survey is None:
-        raise Refusal(f"the survey {task.asked.survey} is not known here: known is {known}")
+        raise Refusal(f"the survey {task.asked.survey:.19}... is another than those known here: {known}")
     check_open(survey, clock)
     try:
         expected = survey_task(survey, task.asked.question, task.curators, task.asked.wave).to_dict()

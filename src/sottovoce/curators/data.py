@@ -58,4 +58,4 @@ class Data:
         own = self._own(column)
         table = files.Table(self.path, [own])
         for batch in table.batches():
-            yield files.answers(batch.column(batch.schema.get_field_index(own)), TEXT, table.csv)
+            yield files.answers(batch.column(batch.schema.get_field_index(own)), TEXT, table.csv).to_pylist()

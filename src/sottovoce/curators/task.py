@@ -145,7 +145,7 @@ def read_peers(path: Path) -> dict[str, Peer]:
     except OSError as error:
         raise FileError(f"{path}: cannot be read: {error.strerror}") from None
     except (ParameterError, ValueError) as error:
-        raise FileError(f"{path}: is not JSON: {error}") from None
+        raise FileError(f"{path}: {error}") from None
     if not isinstance(record, dict) or not record:
         raise FileError(f"{path}: must hold the curators by name")
     peers = {}
