@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from datetime import UTC, datetime
 from fractions import Fraction
 from pathlib import Path
@@ -13,12 +14,14 @@ from typing import Any
 import pytest
 
 import loading
+from federating import NAMES as FIVE
 from federating import Group, Processes, processes
 from sottovoce import Survey
 from sottovoce.cli import main
 from sottovoce.client import Respondent
 from sottovoce.collector.layout import Layout
 from sottovoce.curators import Curator, Data, Task, federate, survey_task
+from sottovoce.demo.adult import OCCUPATIONS
 from sottovoce.errors import ParameterError, Refusal
 from sottovoce.ledger import Ledger
 from sottovoce.mechanisms import mechanism
@@ -26,6 +29,7 @@ from sottovoce.models.federated import Average, Histogram
 from sottovoce.survey.federation import Pooled
 from sottovoce.survey.findings import findings
 from surveys import CHOICE, CURATED, MULTIPLE, NUMBER, ORDERED, PAGE, PANEL, SHAPE, YES_NO, draft
+from test_curators import Killing, is_right
 
 NAMES = ("north", "east", "south")
 THREE: dict[str, Any] = {"curators": list(NAMES)}
@@ -268,6 +272,18 @@ def test_a_curator_refuses_whatever_its_survey_does_not_say(tmp_path: Path, chan
     assert group.ask("north", "agree", {"task": record})  # Without a survey of its own it takes it.
 
 
+def test_what_was_agreed_on_before_there_was_a_survey_is_not_shared_after(tmp_path: Path) -> None:
+    survey = published()
+    group = Surveyed(tmp_path)
+    task = Task.from_dict(changed(survey_task(survey, "travel", group.cards), epsilon=3.0))
+    for name in NAMES:
+        group.ask(name, "agree", {"task": task.to_dict()})
+        group.curators[name].surveys = (survey,)
+    with pytest.raises(Refusal, match="by survey habits the epsilon must be"):
+        group.ask("north", "share", {"task": task.digest, "roster": list(NAMES)})
+    assert group.charges == 0
+
+
 @pytest.mark.parametrize(
     "asked", [5, {}, {"survey": "x"}, {"survey": "", "question": "q", "wave": 0, "minimum": 0},
               {"survey": "x", "question": 1, "wave": 0, "minimum": 0}, {"survey": "x", "question": "q", "wave": -1,
@@ -391,6 +407,27 @@ def test_a_survey_among_processes(
     group.kill("east")
     assert main([*asked, "--survey", str(survey)]) == 2
     assert "3 curators are needed, 2 are left" in capsys.readouterr().err
+
+
+@pytest.mark.slow
+def test_five_processes_ask_a_survey_with_two_killed_at_each_step_in_turn(tmp_path: Path) -> None:
+    """A real column, split by rows: right over the survivors or over all, one wave for each step."""
+    question = {"id": "occupation", "text": "What is your occupation?", "kind": "choice", "values": list(OCCUPATIONS)}
+    parties = {"curators": list(FIVE), "threshold": 1, "dropouts": 2}
+    survey = published(question, federated=parties, schedule={"waves": 4}, budget=8)
+    (tmp_path / "survey.json").write_bytes(survey.canonical())
+    more = ["--survey", str(tmp_path / "survey.json")]
+    with processes(tmp_path) as group:
+        group.start(*FIVE, more=more)
+        for wave, step in enumerate(("agree", "share", "confirm", "sum")):
+            network = Killing(group, ("east", "west"), step)
+            result = federate(survey_task(survey, "occupation", network.cards, wave), network)
+            assert set(result.dropped) == {"east", "west"} and is_right(result)
+            assert len(result.curators) == (3 if step in ("agree", "share") else 5)
+            group.start("east", "west", more=more)
+        network = Killing(group, (), "nothing")
+        with pytest.raises(Refusal, match="by survey habits the epsilon must be"):
+            federate(replace(survey_task(survey, "occupation", network.cards), epsilon=3.0), network)
 
 
 def test_what_is_published_before_a_budget_ends_is_shown(

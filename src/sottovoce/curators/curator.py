@@ -110,6 +110,7 @@ class Curator:
                 return dict(kept)
             if self.name not in receivers:
                 raise Refusal(f"{self.name} is not on the roster")
+            self._check(asked)  # What its owner allows may have changed since it agreed.
             entries.charge(asked.id, asked.digest, 0, self._cost(asked))
             pieces, rows = self._pieces(asked)
             sealed = {name: self._seal(asked, name, pieces) for name in receivers}
