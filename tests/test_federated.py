@@ -386,7 +386,10 @@ def test_a_histogram_counts_what_it_names() -> None:
     assert asked.column([]).tolist() == [0, 0, 0]
     assert (asked.sensitivity, Histogram(("a",)).sensitivity) == (2, 1)
     assert query(asked.to_dict()) == asked
-    for values in ((), ("a", "a"), ("",), (1,), (None,)):
+    numbered = Histogram(3, missing=True)
+    assert numbered.column(["0", 2, "2", "02", "3", "-1", None, ""]).tolist() == [1, 0, 2, 2]
+    assert numbered.size == 4 and query(numbered.to_dict()) == numbered
+    for values in ((), ("a", "a"), ("",), (1,), (None,), 0, -1, True, 2**21):
         with pytest.raises(ParameterError):
             Histogram(values)  # type: ignore[arg-type]
 

@@ -94,9 +94,9 @@ def test_a_published_document_says_all_there_is_to_say() -> None:
         (curated(MULTIPLE), "question 'drinks': curators cannot add up answers of the kind multiple"),
         (curated(SHAPE), "question 'hours': curators add up to the mean of a number"),
         (curated(YES_NO | {"memoize": True}), "question 'smokes': memoize is for devices"),
-        (curated(CHOICE | {"values": 2**32}), "the number of values that curators count must be"),
+        (curated(CHOICE | {"values": 2**32}), "question 'travel': the number of values must be"),
         (curated(CHOICE | {"values": ["1", 1]}), "question 'travel': values must be different"),
-        (curated(CHOICE | {"values": 10**6}, federated={"curators": [f"c{at}" for at in range(9)]}), "values times"),
+        (curated(CHOICE | {"values": 10**5}, federated={"curators": [f"c{at}" for at in range(50)]}), "values times"),
         (curated(NUMBER | {"epsilon": 0.001}), "question 'income': epsilon must be at least 2^-16"),
         (curated(covariates=[{"id": "sex", "values": ["f", "m"]}]), "federated goes without covariates"),
         (curated(federated={}), "federated: the field 'curators' is missing"),
@@ -132,7 +132,7 @@ def test_questions_are_asked_with_their_own_values() -> None:
     survey = published(*CURATED["questions"], CHOICE | {"id": "ward", "values": 3}, NUMBER | {
         "id": "cut", "outside": "refuse"})  # fmt: skip
     asked = {item.id: item.query() for item in survey.questions}
-    assert asked["smokes"] == Histogram(("no", "yes"), missing=True) and asked["ward"] == Histogram(("0", "1", "2"))
+    assert asked["smokes"] == Histogram(("no", "yes"), missing=True) and asked["ward"] == Histogram(3)
     assert asked["age"] == Histogram(("1", "2", "2.5")) and asked["travel"] == Histogram(("bus", "car", "bike"))
     assert asked["income"] == Average(0, 1e5) and asked["cut"] == Average(0, 1e5, outside="refuse")
 

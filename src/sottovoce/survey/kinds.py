@@ -36,6 +36,7 @@ from sottovoce.survey import checks, remembered
 from sottovoce.survey.checks import Check
 
 if TYPE_CHECKING:
+    from sottovoce.domain.values import Label
     from sottovoce.models.federated import Query
     from sottovoce.survey.item import Item
 
@@ -117,9 +118,8 @@ class Choice(Kind):
         from sottovoce.models.federated import Histogram  # A device has no use for it.
 
         values = self.domain(item).values
-        checks.whole(2, MAX_COUNTED)("the number of values that curators count", len(values))
-        texts = (value if isinstance(value, str) else canonical.dumps(value).decode() for value in values)
-        return Histogram(tuple(texts), item.missing == "category")
+        named = len(values) if isinstance(values, range) else tuple(map(_written, values))
+        return Histogram(named, item.missing == "category")
 
     def suits(self, item: Item, mechanism: Mechanism) -> bool:
         return isinstance(mechanism, Pure | Longitudinal)
@@ -274,11 +274,13 @@ class Words(Kind):
         return math.sqrt(mechanism.variance)
 
 
+def _written(label: Label) -> str:
+    return label if isinstance(label, str) else canonical.dumps(label).decode()
+
+
 KINDS: dict[str, Kind] = {kind.name: kind for kind in (YesNo(), Choice(), Multiple(), Ordered(), Number(), Words())}
 COUNTED = ("yes_no", "choice", "ordered", "number")
 """Kinds that curators can add up."""
-
-MAX_COUNTED = 10**6
 
 FIELDS = tuple(dict.fromkeys(name for kind in KINDS.values() for name in (*kind.required, *kind.optional)))
 """All fields that some kind has, in the order in which a document lists them."""

@@ -75,29 +75,36 @@ class Query(ABC):
 class Histogram(Query):
     """How many people gave each of some values, and how many gave none, if `missing` answers are to be counted.
 
-    Of one count alone, one person changes it by 1; of more, by 2 in all.
+    Values are texts, or so many of them, numbered from 0 on. Of one count alone, one person changes it by 1; of more,
+    by 2 in all.
 
     >>> Histogram(("tea", "coffee")).column(["tea", "tea", "milk", None])
     array([2, 0])
-    >>> Histogram(("tea", "coffee"), missing=True).column(["tea", "tea", "milk", None])
-    array([2, 0, 1])
+    >>> Histogram(3, missing=True).column(["0", 2, "2", 3, None])
+    array([1, 0, 2, 1])
     """
 
-    values: tuple[str, ...]
+    values: tuple[str, ...] | int
     missing: bool = False
     kind = "histogram"
 
     def __post_init__(self) -> None:
-        if not self.values or not all(isinstance(value, str) and value for value in self.values):
+        if isinstance(self.values, int):
+            check_whole("the number of values", self.values, MAX_VALUES)
+        elif not self.values or not all(isinstance(value, str) and value for value in self.values):
             raise ParameterError("a histogram is of at least one value, and values are text")
-        if len(set(self.values)) < len(self.values) or len(self.values) > MAX_VALUES:
+        elif len(set(self.values)) < len(self.values) or len(self.values) > MAX_VALUES:
             raise ParameterError(f"values must be different, and at most {MAX_VALUES:,}")
         if not isinstance(self.missing, bool):
             raise ParameterError(f"missing must be true or false, got {self.missing!r:.40}")
 
     @property
     def size(self) -> int:
-        return len(self.values) + self.missing
+        return (self.values if isinstance(self.values, int) else len(self.values)) + self.missing
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        return tuple(map(str, range(self.values))) if isinstance(self.values, int) else self.values
 
     @property
     def sensitivity(self) -> int:
@@ -105,11 +112,11 @@ class Histogram(Query):
 
     @cached_property
     def _places(self) -> dict[str, int]:
-        return {value: at for at, value in enumerate(self.values)}
+        return {value: at for at, value in enumerate(self.labels)}
 
     def column(self, answers: Iterable[Any]) -> NDArray[np.int64]:
         places, nowhere = self._places, self.size
-        none = len(self.values) if self.missing else nowhere
+        none = nowhere - self.missing
         found = np.fromiter(
             (none if is_missing(answer) else places.get(str(answer), nowhere) for answer in answers), dtype=np.int64
         )
@@ -120,12 +127,13 @@ class Histogram(Query):
 
     def rows(self, total: NDArray[np.int64], law: NoiseLaw, level: float = 0.95) -> list[Row]:
         reach = law.reach(level)
-        labels: tuple[str | None, ...] = (*self.values, None) if self.missing else self.values
+        labels: tuple[str | None, ...] = (*self.labels, None) if self.missing else self.labels
         pairs = zip(labels, map(int, total), strict=True)
         return [Row(label, count, law.stderr, count - reach, count + reach) for label, count in pairs]
 
     def to_dict(self) -> dict[str, Any]:
-        return {"kind": self.kind, "values": list(self.values), "missing": self.missing}
+        values = self.values if isinstance(self.values, int) else list(self.values)
+        return {"kind": self.kind, "values": values, "missing": self.missing}
 
     def __str__(self) -> str:
         return f"histogram of {self.size:,}"
@@ -220,9 +228,10 @@ def query(record: Mapping[str, Any]) -> Query:
         )
     if kind == "mean":
         return Average(record["low"], record["high"], record["steps"], record["outside"])
-    if not isinstance(record["values"], list):
-        raise ParameterError("the values of a histogram must be a list")
-    return Histogram(tuple(record["values"]), record["missing"])
+    values = record["values"]
+    if not isinstance(values, list | int):
+        raise ParameterError("the values of a histogram must be a list, or their number")
+    return Histogram(tuple(values) if isinstance(values, list) else values, record["missing"])
 
 
 def _number(answer: Any) -> float:
