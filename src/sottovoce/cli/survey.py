@@ -153,7 +153,8 @@ def publish(file: Path, output: Path, as_json: bool) -> None:
     if as_json:
         print_json({"id": published.id, "digest": published.digest, "epsilon": published.epsilon})
     else:
-        click.echo(f"{output}: {published.id}, epsilon = {published.epsilon:.6g} a person\n{published.digest}")
+        whom = "" if published.federated is None else ", against all but one's own curator"
+        click.echo(f"{output}: {published.id}, epsilon = {published.epsilon:.6g} a person{whom}\n{published.digest}")
 
 
 @survey.command()

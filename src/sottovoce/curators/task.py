@@ -7,18 +7,20 @@ it.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Self
+from urllib.parse import urlsplit
 
 from sottovoce import canonical
 from sottovoce.curators.identity import Card, digest
-from sottovoce.errors import FileError, ParameterError
+from sottovoce.errors import FileError, ParameterError, SealError, SottovoceError
 from sottovoce.models.federated import DivisibleLaplace, Parties, Query, query
 from sottovoce.privacy import check_epsilon
 from sottovoce.survey.federation import NAME
+from sottovoce.survey.shuffle import ADDRESS
 
 VERSION = 1
 TASK = re.compile(r"[a-z0-9-][a-z0-9._-]{0,149}", re.ASCII)
@@ -73,8 +75,7 @@ class Task:
         check_epsilon(self.epsilon)
         if len(self.curators) != self.parties.curators:
             raise ParameterError(f"{self.parties.curators} curators must be named, got {len(self.curators)}")
-        if len({str(card) for card in self.curators.values()}) < len(self.curators):
-            raise ParameterError("every curator must have a key of its own")
+        _check_keys(self.curators.values())
         self.parties.check_size(self.query.size)
 
     @cached_property
@@ -148,12 +149,27 @@ def read_peers(path: Path) -> dict[str, Peer]:
         raise FileError(f"{path}: {error}") from None
     if not isinstance(record, dict) or not record:
         raise FileError(f"{path}: must hold the curators by name")
-    peers = {}
-    for name, entry in record.items():
-        if not isinstance(entry, dict) or not {"url", "key"} <= set(entry) or not _is_url(entry["url"]):
-            raise FileError(f"{path}: curator {name!r:.70} must have a url and a key")
-        peers[check_name(name)] = Peer(Card.from_text(entry["key"]), entry["url"].rstrip("/"))
+    try:
+        peers = {check_name(name): _peer(name, entry) for name, entry in record.items()}
+        _check_keys(peer.card for peer in peers.values())
+    except SottovoceError as error:
+        raise FileError(f"{path}: {error}") from None
     return peers
+
+
+def _peer(name: str, entry: Any) -> Peer:
+    if not isinstance(entry, dict) or not {"url", "key"} <= set(entry) or not _is_url(entry["url"]):
+        raise ParameterError(f"curator {name!r:.70} must have a url and a key")
+    try:
+        return Peer(Card.from_text(entry["key"]), entry["url"].rstrip("/"))
+    except SealError as error:
+        raise ParameterError(f"curator {name!r:.70}: {error}") from None
+
+
+def _check_keys(cards: Iterable[Card]) -> None:
+    keys = list(map(str, cards))
+    if len(set(keys)) < len(keys):
+        raise ParameterError("every curator must have a key of its own")
 
 
 def check_name(name: Any) -> str:
@@ -165,4 +181,7 @@ def check_name(name: Any) -> str:
 
 
 def _is_url(text: Any) -> bool:
-    return isinstance(text, str) and text.startswith(("http://", "https://"))
+    try:
+        return isinstance(text, str) and bool(ADDRESS.fullmatch(text)) and urlsplit(text).port != 0
+    except ValueError:  # A port that is no number, or an address with a bracket too few.
+        return False
