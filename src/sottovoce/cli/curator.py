@@ -83,16 +83,15 @@ def _survey(path: Path, name: str) -> Survey:
     """A published survey in which this curator has a part."""
     from sottovoce.curators.asking import check_federated
     from sottovoce.survey import Survey
+    from sottovoce.survey.checks import about
 
     asked = Survey.read(path)
-    try:
+    with about(str(path)):
         check_federated(asked)
         if asked.federated and name not in asked.federated.curators:
             raise ParameterError(
                 f"survey {asked.id} names the curators {_listed(asked.federated.curators)}, not {name}"
             )
-    except ParameterError as error:
-        raise ParameterError(f"{path}: {error}") from None
     return asked
 
 

@@ -1,7 +1,5 @@
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,20 +9,11 @@ import click
 from sottovoce.cli.answer import guarantees
 from sottovoce.cli.options import FILE, json_option
 from sottovoce.cli.show import print_json, print_table
-from sottovoce.errors import FileError, ParameterError
+from sottovoce.errors import FileError
 
 if TYPE_CHECKING:
     from sottovoce.planning import Finding
     from sottovoce.survey import Survey
-
-
-@contextmanager
-def _about(file: Path) -> Iterator[None]:
-    """Errors name the file."""
-    try:
-        yield
-    except ParameterError as error:
-        raise ParameterError(f"{file}: {error}") from None
 
 
 @click.group()
@@ -41,10 +30,11 @@ def check(file: Path, as_json: bool) -> None:
     A draft is looked at as if it were published now.
     """
     from sottovoce.survey import Survey
+    from sottovoce.survey.checks import about
     from sottovoce.survey.findings import findings
 
     given = Survey.read(file)
-    with _about(file):
+    with about(str(file)):
         published = given.publish()
     found = findings(published)
     if as_json:
@@ -139,11 +129,12 @@ def publish(file: Path, output: Path, as_json: bool) -> None:
     """
     from sottovoce import files
     from sottovoce.survey import Survey
+    from sottovoce.survey.checks import about
 
     if output.suffix != ".json":
         raise FileError(f"{output}: a published survey must end in .json")
     given = Survey.read(file)
-    with _about(file):
+    with about(str(file)):
         published = given.publish()
     with files.reading(output):
         if output.exists() and output.read_bytes() != published.canonical():
@@ -163,9 +154,10 @@ def publish(file: Path, output: Path, as_json: bool) -> None:
 def digest(file: Path, as_json: bool) -> None:
     """Print the digest of a published survey, for devices to pin."""
     from sottovoce.survey import Survey
+    from sottovoce.survey.checks import about
 
     given = Survey.read(file)
-    with _about(file):
+    with about(str(file)):
         record = {"id": given.id, "digest": given.digest}
     if as_json:
         print_json(record)

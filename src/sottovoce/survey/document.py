@@ -284,10 +284,8 @@ def _shown(data: Any) -> str:
 
 
 def _schedule(data: Any) -> dict[str, Any]:
-    try:
+    with checks.about("schedule"):
         fields = checks.check_fields(data, ("waves",), ("every",))
         waves = checks.whole(1, MAX_WAVES)("waves", fields["waves"])
         every = checks.one_of(*EVERY)("every", fields["every"]) if "every" in fields else None
-    except ParameterError as error:
-        raise ParameterError(f"schedule: {error}") from None
     return {"waves": waves, "every": every}

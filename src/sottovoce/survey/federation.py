@@ -40,14 +40,13 @@ class Federation:
     @classmethod
     def read(cls, name: str, data: Any) -> Federation:
         """The field of a document; an error names it."""
-        try:
+        with checks.about(name):
             fields = checks.check_fields(data, ("curators",), CHECKS)
             curators = _names("curators", fields["curators"])
-            made = _parties(len(curators), {field: CHECKS[field](field, fields[field]) for field in CHECKS
-                                            if field in fields})  # fmt: skip
-        except ParameterError as error:
-            raise ParameterError(f"{name}: {error}") from None
-        return cls(curators, made.threshold, made.dropouts, made.noise, made.sharing)
+            p = _parties(
+                len(curators), {key: check(key, fields[key]) for key, check in CHECKS.items() if key in fields}
+            )
+        return cls(curators, p.threshold, p.dropouts, p.noise, p.sharing)
 
     @property
     def parties(self) -> Parties:
@@ -58,10 +57,8 @@ class Federation:
         if survey.covariates:
             raise ParameterError("federated goes without covariates: curators add up one question at a time")
         for item in survey.questions:
-            try:
+            with checks.about(f"question {item.id!r}"):
                 self._check_item(item)
-            except ParameterError as error:
-                raise ParameterError(f"question {item.id!r}: {error}") from None
 
     def _check_item(self, item: Item) -> None:
         if item.memoize or isinstance(item.settled, Longitudinal):
