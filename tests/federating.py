@@ -6,7 +6,7 @@ import contextlib
 import json
 import subprocess
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -113,13 +113,15 @@ class Processes:
         self.running: dict[str, subprocess.Popen[str]] = {}
         self.known: dict[str, Any] = {}
 
-    def start(self, *names: str) -> None:
+    def start(self, *names: str, more: Sequence[str] = ()) -> None:
+        """Start some, with the Adult occupations unless they have a file already."""
         for name in names:
             data = self.folder / f"{name}.csv"
-            data.write_text(table(NAMES.index(name)))
+            if not data.exists():
+                data.write_text(table(NAMES.index(name)))
             port = str(self.known[name]["url"].rpartition(":")[2]) if name in self.known else "0"
             command = [sys.executable, "-c", RUN, "curator", str(data), "--name", name, "--port", port,
-                       "--home", str(self.folder / name), "--peers", str(self.peers), "--json"]  # fmt: skip
+                       "--home", str(self.folder / name), "--peers", str(self.peers), "--json", *more]  # fmt: skip
             self.running[name] = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
         for name in names:
             stdout = self.running[name].stdout

@@ -81,7 +81,17 @@ MIXED = draft(
     },
 )
 
+CURATED = draft(
+    YES_NO | {"missing": "category"},
+    CHOICE,
+    ORDERED | {"values": [1, 2, 2.5]},
+    NUMBER | {"epsilon": 1.5},
+    trust="federated",
+    federated={"curators": ["north", "east", "south", "west", "centre"], "threshold": 1, "dropouts": 2},
+)
+
 DRAFTS = {
+    "curated": CURATED,
     "kinds": draft(),
     "full": FULL,
     "panel": PANEL,

@@ -20,6 +20,7 @@ from sottovoce import wire
 from sottovoce.collector import columns, open_store, tokens
 from sottovoce.sealing import PrivateKey
 from sottovoce.survey import Survey
+from sottovoce.survey.mixing import Guarantee
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
@@ -188,7 +189,8 @@ def test_a_shuffled_survey_shows_both_guarantees(browser: Browser, nest: serving
         page.goto(f"{site.url}/s/mixed/results")
         said = page.locator(".guarantee").inner_text()
     site.kill()
-    assert asked.guarantee and asked.guarantee.central and asked.guarantee.central < asked.epsilon
+    assert isinstance(asked.guarantee, Guarantee)
+    assert asked.guarantee.central and asked.guarantee.central < asked.epsilon
     shown = re.search(r"learns still less: ε = ([\d.]+), δ = 0.000001", said)
     assert shown and asked.guarantee.central <= float(shown[1]) < 1.02 * asked.guarantee.central
 

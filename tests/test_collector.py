@@ -45,6 +45,7 @@ from sottovoce.collector.records import Published, Unavailable
 from sottovoce.collector.sqlite import SQLiteStore
 from sottovoce.errors import FileError, ParameterError, StoreError
 from sottovoce.survey import Survey
+from surveys import CURATED
 
 
 def counts(inside: Inside) -> tuple[int, int]:
@@ -481,6 +482,11 @@ def test_public_estimates_keep_the_minimum(tmp_path: Path) -> None:
     inside.send(submission(survey()))
     assert inside("GET", "/v1/surveys/habits/estimates").json["results"] == []
     inside.close()
+
+
+def test_a_survey_among_curators_is_refused(small: Inside) -> None:
+    answer = small("POST", "/v1/surveys", json.dumps(CURATED).encode(), token=small.admin)
+    assert answer.status == 400 and answer.code == "bad_survey" and "is for curators" in answer.json["error"]["message"]
 
 
 def test_a_survey_with_too_many_counts_is_refused(small: Inside) -> None:

@@ -386,17 +386,21 @@ def test_a_histogram_counts_what_it_names() -> None:
     assert asked.column([]).tolist() == [0, 0, 0]
     assert (asked.sensitivity, Histogram(("a",)).sensitivity) == (2, 1)
     assert query(asked.to_dict()) == asked
-    for values in ((), ("a", "a"), ("",), (1,), (None,)):
+    numbered = Histogram(3, missing=True)
+    assert numbered.column(["0", 2, "2", "02", "3", "-1", None, ""]).tolist() == [1, 0, 2, 2]
+    assert numbered.size == 4 and query(numbered.to_dict()) == numbered
+    for values in ((), ("a", "a"), ("",), (1,), (None,), 0, -1, True, 2**21):
         with pytest.raises(ParameterError):
             Histogram(values)  # type: ignore[arg-type]
 
 
 def test_one_person_changes_a_column_by_the_sensitivity_at_most() -> None:
-    asked, people = Average(-5, 5, 10), [-100, -5, -1.2, 0, 3.3, 5, 1e308, None, "x", math.nan, math.inf, "2", True]
-    columns = [asked.column([one]) for one in people]
-    assert max(abs(a - b).sum() for a in columns for b in columns) == asked.sensitivity == 20
-    named = Histogram(("a", "b"))
-    assert max(abs(named.column([a]) - named.column([b])).sum() for a in "abc" for b in "abc") == named.sensitivity
+    people = [-100, -5, -1.2, 0, 3.3, 5, 1e308, None, "x", math.nan, math.inf, "2", True, "a", "b"]
+    for asked in (Average(-5, 5, 10), Average(-5, 5, 10, outside="refuse"), Histogram(("a", "b")), Histogram(("a",)),
+                  Histogram(("a",), missing=True)):  # fmt: skip
+        columns = [asked.column([one]) for one in people]
+        assert max(abs(a - b).sum() for a in columns for b in columns) == asked.sensitivity
+    assert Average(-5, 5, 10).sensitivity == 20
 
 
 def test_an_average_with_missing_numbers() -> None:
@@ -426,15 +430,31 @@ def test_intervals_of_an_average_cover() -> None:
 
 @pytest.mark.parametrize(
     "record",
-    [None, {}, [], {"kind": "sum"}, {"kind": "histogram"}, {"kind": "histogram", "values": "ab"}, {"kind": ["mean"]},
-     {"kind": "histogram", "values": ["a"], "more": 1}, {"kind": "mean", "low": 0, "high": 0, "steps": 5},
-     {"kind": "mean", "low": 1, "high": 0, "steps": 5}, {"kind": "mean", "low": 0, "high": 1, "steps": 0},
-     {"kind": "mean", "low": 0, "high": 1, "steps": 1e9}, {"kind": "mean", "low": math.nan, "high": 1, "steps": 5},
-     {"kind": "mean", "low": "0", "high": 1, "steps": 5}, {"kind": "mean", "low": -1e308, "high": 1e308, "steps": 5}],
-)  # fmt: skip
+    [None, {}, [], {"kind": "sum"}, {"kind": "histogram"}, {"kind": ["mean"]}, {"kind": "mean", "low": 0, "high": 1}],
+)
 def test_what_is_no_query_is_refused(record: Any) -> None:
-    with pytest.raises(ParameterError):
+    with pytest.raises(ParameterError, match="a query must be one of"):
         query(record)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [{"values": "ab"}, {"values": ["a", "a"]}, {"values": [1]}, {"missing": 1}, {"missing": None}, {"more": 1},
+     {"low": 1}, {"high": 0}, {"low": 2, "high": 1}, {"steps": 0}, {"steps": 1e9}, {"steps": True}, {"low": math.nan},
+     {"low": "0"}, {"low": -1e308, "high": 1e308}, {"outside": "cut"}, {"outside": None}, {"outside": ["clip"]}],
+)  # fmt: skip
+def test_every_field_of_a_query_is_checked(change: dict[str, Any]) -> None:
+    for asked in (Histogram(("a", "b")), Average(0, 1, 5)):
+        record = asked.to_dict()
+        if set(change) <= set(record) or "more" in change:
+            with pytest.raises(ParameterError):
+                query(record | change)
+
+
+def test_numbers_outside_count_as_the_nearest_end_or_for_nobody() -> None:
+    answers = [-1e300, -0.001, 0, 4, "10", 10.001, "1e9", math.inf, math.nan, None, "x", True]
+    assert Average(0, 10, 10).column(answers).tolist() == [0 + 0 + 0 + 4 + 10 + 10 + 10, 10 + 10 + 10 + 6]
+    assert Average(0, 10, 10, outside="refuse").column(answers).tolist() == [14, 16]
 
 
 # Two sets.

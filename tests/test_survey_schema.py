@@ -23,16 +23,19 @@ BEYOND = (
     "ids must differ", "budget must cover", "low must be below high", "bins go with", "does not estimate",
     "mechanism must be one for this question", "epsilon must be what the mechanism costs",
     "memoize goes with", "epsilon must be given", "kind must be one of rr", "epsilon must be at least 0.05",
-    "honest must be at most", "must have keys of their own",
+    "honest must be at most", "must have keys of their own", "federated: the threshold must be",
+    "federated: drop-outs must be", "federated: additive sharing has", "values must be different",
+    "values times curators", "epsilon must be at least 2^-16", "memoize is for devices",
     "no 1 steps in floating point", "max_bytes must be a whole number from 4", "first must be less than permanent",
 )  # fmt: skip
 ODD = [
     None, True, False, 0, 1, -1, 0.5, 3, 2**32 + 1, 1e300, "", "x", "no", "auto", "krr", "a" * 1100, [], ["a", "b"],
     [1, 1], {}, {"waves": 2}, {"permanent": 3}, "2027-01-31T00:00:00Z", "2027-01-31", "\x00", "\u202e", "mean",
+    "federated", "additive", {"curators": ["a", "b"]},
 ]  # fmt: skip
 KEYS = [
     "id", "text", "kind", "values", "low", "bins", "epsilon", "mechanism", "memoize", "budget", "split", "colour",
-    "missing", "shuffle", "trust", "covariates", "honest",
+    "missing", "shuffle", "trust", "covariates", "honest", "federated", "curators", "threshold", "sharing",
 ]  # fmt: skip
 
 

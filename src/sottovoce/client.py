@@ -141,6 +141,10 @@ class Respondent:
         expected = self.pins.get(survey.id, survey.digest)
         if survey.digest != expected:
             raise Refusal(f"survey {survey.id} must have the pinned digest {expected}, got {survey.digest}")
+        if survey.federated is not None:
+            raise Refusal(
+                f"survey {survey.id} is for curators, to whom its answers are given: no device sends a report"
+            )
         if survey.expires is not None and self._now() >= survey.expires:
             raise Refusal(f"survey {survey.id} expired at {survey.expires.isoformat()}")
 

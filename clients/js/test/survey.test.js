@@ -51,6 +51,12 @@ test("drafts are refused", () => {
   }
 });
 
+test("a survey among curators is not for a device", () => {
+  const [{ document }] = file.surveys;
+  const curated = { ...document, trust: "federated", federated: { curators: ["north", "east"] } };
+  assert.throws(() => new Survey(curated), error("Refusal", /is for curators: no device answers it/));
+});
+
 test("odd documents are one clear error", () => {
   const [{ document }] = file.surveys;
   for (const odd of [null, 5, "x", "", [], {}, new Map(), { sottovoce: 1 }, undefined]) {

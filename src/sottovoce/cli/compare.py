@@ -9,12 +9,15 @@ import click
 
 from sottovoce.cli.options import FILE, json_option, seed_option
 from sottovoce.cli.show import SHOWN, print_json, print_table, progress, write_figure
+from sottovoce.domain import Domain
 from sottovoce.errors import ParameterError
 from sottovoce.mechanisms import FREQUENCIES
 
 if TYPE_CHECKING:
     from sottovoce.models import Comparison, CuratorCurve, ErrorCurve, TrustModel
+    from sottovoce.survey import Item, Survey
 
+HISTOGRAMS = ("yes_no", "choice", "ordered")
 PLOTS = (".svg", ".png", ".pdf")
 STRANGERS = {
     "--curve": ("data", "column", "n", "probabilities", "zipf", "level"),
@@ -27,6 +30,8 @@ STRANGERS = {
 
 @click.command()
 @click.argument("data", type=FILE, required=False)
+@click.option("--survey", type=FILE, help="Ask a --question of this survey: its values, epsilon and curators.")
+@click.option("--question", "-q", help="With --survey: its id. [default: the only one]")
 @click.option("--column", "-c", help="The column of DATA with the answers.")
 @click.option("--domain", "-d", help="The values: a,b,c, a file with one on each line, or N for 0..N-1.")
 @click.option("--missing", type=click.Choice(["refuse", "category"]),
@@ -34,9 +39,10 @@ STRANGERS = {
 @click.option("--n", type=int, help="Draw this many answers instead of reading DATA.")
 @click.option("--probabilities", metavar="P,P,...", help="The probability of each value drawn; all alike if left out.")
 @click.option("--zipf", type=float, metavar="S", help="Probabilities that fall like 1/rank^S.")
-@click.option("--epsilon", "-e", type=float, default=1.0, show_default=True, help="The same for every trust model.")
-@click.option("--models", default="central,local", show_default=True, metavar="NAME,...",
-              help="Whom the respondents trust: any of central, shuffle, federated, secure, local.")  # fmt: skip
+@click.option("--epsilon", "-e", type=float, help="The same for every trust model. [default: 1]")
+@click.option("--models", metavar="NAME,...",
+              help="Whom the respondents trust: any of central, shuffle, federated, secure, local. "
+                   "[default: central,local; all but federated with --survey]")  # fmt: skip
 @click.option("--delta", type=float, default=1e-6, show_default=True, help="What is left to chance with a shuffler.")
 @click.option("--curators", metavar="K[,K,...]",
               help="Curators with the answers (federated, secure); several with --curve. [default: 10]")  # fmt: skip
@@ -58,6 +64,7 @@ def compare(plot: Path | None, as_json: bool, **asked: Any) -> None:
     The answers are a --column of DATA, or --n of them drawn from a --domain. Whoever runs this holds the answers: it
     simulates what each model would give, shows the exact counts too, and so its output is not private.
     """
+    asked |= _of_survey(asked)
     data = asked["data"]
     if plot and (plot.suffix not in PLOTS or (data and plot.resolve() == data.resolve())):
         raise ParameterError(f"{plot}: a plot must end in {', '.join(PLOTS)}, and not be the data")
@@ -66,7 +73,9 @@ def compare(plot: Path | None, as_json: bool, **asked: Any) -> None:
     for name in STRANGERS[mode]:
         if asked[name] is not None and asked[name] is not False:
             raise ParameterError(f"{'DATA' if name == 'data' else f'--{name}'} does not go with {mode}")
-    options = {name: asked[name] for name in ("epsilon", "seed", "runs", "level") if asked[name] is not None}
+    options = {"epsilon": 1.0} | {
+        name: asked[name] for name in ("epsilon", "seed", "runs", "level") if asked[name] is not None
+    }
     options |= {"track": _track, "models": _models(asked)}
     make: dict[str, Callable[..., Comparison | ErrorCurve | CuratorCurve]] = {
         "--curve": _curve,
@@ -81,6 +90,38 @@ def compare(plot: Path | None, as_json: bool, **asked: Any) -> None:
         print_json(result.to_dict())
     else:
         _show(result)
+
+
+def _of_survey(asked: dict[str, Any]) -> dict[str, Any]:
+    """What a question of a survey says of itself; nothing without a survey."""
+    if asked["survey"] is None:
+        if asked["question"] is not None:
+            raise ParameterError("--question goes with a --survey")
+        return {"models": asked["models"] or "central,local"}
+    for name in ("domain", "missing", "epsilon", "curve"):
+        if asked[name] not in (None, False):
+            raise ParameterError(f"--{name} does not go with --survey")
+    survey, item = _question(asked)
+    said = {"domain": item.mechanism.domain, "epsilon": item.mechanism.epsilon}
+    said |= {"models": asked["models"] or "central,shuffle,secure,local"}
+    if asked["data"]:
+        said["column"] = asked["column"] or item.id
+    if survey.federated and not asked["curators"]:
+        said |= {"curators": str(len(survey.federated.curators)), "parties": survey.federated.parties}
+    return said
+
+
+def _question(asked: dict[str, Any]) -> tuple[Survey, Item]:
+    """A survey as if it were published now, and the question of it that is asked."""
+    from sottovoce.survey import Survey
+
+    survey = Survey.read(asked["survey"]).publish()
+    if asked["question"] is None and len(survey.questions) > 1:
+        raise ParameterError(f"name the --question: {', '.join(item.id for item in survey.questions)}")
+    item = survey.question(asked["question"] or survey.questions[0].id)
+    if item.kind not in HISTOGRAMS:
+        raise ParameterError(f"a question to compare must be one of {', '.join(HISTOGRAMS)}, got {item.kind}")
+    return survey, item
 
 
 def _curve(asked: dict[str, Any], options: dict[str, Any]) -> ErrorCurve:
@@ -103,7 +144,6 @@ def _over_curators(asked: dict[str, Any], options: dict[str, Any]) -> CuratorCur
 def _column(asked: dict[str, Any], options: dict[str, Any]) -> Comparison:
     """The answers of a file, counted in parts."""
     from sottovoce import files
-    from sottovoce.domain import Domain
     from sottovoce.lazy import numpy as np
     from sottovoce.models import compare
 
@@ -136,6 +176,8 @@ def _drawn(asked: dict[str, Any], options: dict[str, Any]) -> Comparison:
 def _domain(asked: dict[str, Any]) -> Any:
     from sottovoce.questions import read_domain
 
+    if isinstance(asked["domain"], Domain):
+        return asked["domain"]
     if asked["domain"] is not None:
         return read_domain(asked["domain"], asked["missing"] or "refuse")
     if asked["missing"] and not asked["data"]:
@@ -151,7 +193,7 @@ def _models(asked: dict[str, Any]) -> tuple[TrustModel, ...]:
         "central": lambda: Central(asked["engine"]),
         "shuffle": lambda: Shuffle(delta=asked["delta"]),
         "federated": lambda: Federated(curators),
-        "secure": lambda: SecureSum(Parties(curators)),
+        "secure": lambda: SecureSum(asked.get("parties") or Parties(curators)),
         "local": lambda: Local(asked["mechanism"]),
     }
     names = asked["models"].split(",")

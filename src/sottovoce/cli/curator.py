@@ -12,9 +12,10 @@ from sottovoce.cli.show import print_json
 from sottovoce.errors import FileError, ParameterError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
-    from sottovoce.curators import Card, Curator
+    from sottovoce.curators import Card, Curator, Data
+    from sottovoce.survey import Survey
 
 
 @click.command()
@@ -22,7 +23,10 @@ if TYPE_CHECKING:
 @click.option("--name", required=True, help="What the others call this curator.")
 @click.option("--home", type=FOLDER, default=Path("curator"), show_default=True, help="Where its key and ledger are.")
 @click.option("--peers", type=FILE, help="The curators it works with: JSON with the url and the key of each by name.")
-@click.option("--columns", metavar="A,B,...", help="The columns that may be asked for. [default: all]")
+@click.option("--columns", metavar="A,B=HEADING,...",
+              help="The columns that may be asked for, and their headings if these differ. [default: all]")  # fmt: skip
+@click.option("--survey", "surveys", type=FILE, multiple=True,
+              help="Take part in the questions of this published survey alone, asked as it says.")  # fmt: skip
 @click.option("--budget", type=float, help="The epsilon that its people spend in all; set once. [default: 10]")
 @click.option("--threshold", "-t", type=click.IntRange(min=1), default=1, show_default=True,
               help="Refuse tasks in which fewer of the others may collude.")  # fmt: skip
@@ -35,6 +39,7 @@ def curator(
     home: Path,
     peers: Path | None,
     columns: str | None,
+    surveys: tuple[Path, ...],
     budget: float | None,
     threshold: int,
     port: int,
@@ -45,7 +50,8 @@ def curator(
 
     Without DATA it prints its name and key, for the --peers of the others, and ends. The file of peers is read whenever
     a task is proposed; a task that names anybody else is refused. Every task is charged to a ledger of its own, whose
-    budget only its owner sets.
+    budget only its owner sets. With a --survey whatever is not one of its questions is refused; the answers to a
+    question are in the column of its id.
     """
     from sottovoce.curators import Curator, Data, Identity
     from sottovoce.curators.task import check_name
@@ -63,11 +69,53 @@ def curator(
         return
     if peers is None:
         raise ParameterError("DATA goes with --peers: a curator must know the others' keys")
-    offered = Data(data, tuple(column.strip() for column in columns.split(",")) if columns else ())
+    known = [_survey(path, name) for path in surveys]
+    offered = Data(data, _headings(columns, known))
     offered.open()
+    for survey in known:
+        _warn(offered, survey)
     ledger = Ledger(home / "ledger.sqlite", budget=budget)
-    made = Curator(name, identity, offered, ledger, _known(peers), threshold=threshold)
+    made = Curator(name, identity, offered, ledger, _known(peers), threshold=threshold, surveys=known)
     _serve(made, host, port, record, as_json)
+
+
+def _survey(path: Path, name: str) -> Survey:
+    """A published survey in which this curator has a part."""
+    from sottovoce.curators.asking import check_federated
+    from sottovoce.survey import Survey
+    from sottovoce.survey.checks import about
+
+    asked = Survey.read(path)
+    with about(str(path)):
+        check_federated(asked)
+        if asked.federated and name not in asked.federated.curators:
+            raise ParameterError(
+                f"survey {asked.id} names the curators {_listed(asked.federated.curators)}, not {name}"
+            )
+    return asked
+
+
+def _listed(names: Sequence[str]) -> str:
+    return ", ".join(names[:10]) + (", ..." if len(names) > 10 else "")
+
+
+def _headings(columns: str | None, surveys: Sequence[Survey]) -> dict[str, str]:
+    """The heading in the file for each column that may be asked for: those that are named, or those of the surveys."""
+    pairs = [part.partition("=") for part in columns.split(",")] if columns else []
+    named = {column.strip(): (heading or column).strip() for column, _, heading in pairs}
+    if not all(named) or not all(named.values()) or len(named) < len(pairs):
+        raise ParameterError(f"--columns must be A,B=HEADING,... with every column once, got {columns!r:.60}")
+    asked = [item.id for survey in surveys for item in survey.questions]
+    if surveys and (strange := next((column for column in named if column not in asked), None)) is not None:
+        raise ParameterError(f"--columns names {strange!r:.60}, which is no question of the survey: {_listed(asked)}")
+    return named or {column: column for column in asked}
+
+
+def _warn(data: Data, survey: Survey) -> None:
+    """Tell the owner, and nobody else, of a column with no answer in it: its values may be spelled in another way."""
+    for item in survey.questions:
+        if item.id in data.columns and not data.count(item.id, item.query())[0].any():
+            click.echo(f"warning: {item.id}: no row of {data.path} holds an answer that the survey knows", err=True)
 
 
 def _known(peers: Path) -> Callable[[], dict[str, Card]]:

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -8,59 +9,117 @@ import click
 from sottovoce.cli.compare import PLOTS
 from sottovoce.cli.options import FILE, json_option
 from sottovoce.cli.show import SHOWN, print_json, print_table, write_figure
-from sottovoce.errors import ParameterError
+from sottovoce.errors import ParameterError, Refusal, SottovoceError
 
 if TYPE_CHECKING:
-    from sottovoce.curators import Published
+    from collections.abc import Callable, Mapping, Sequence
+
+    from sottovoce.curators import Card, Published, Task
     from sottovoce.models.federated import Query
+    from sottovoce.survey import Survey
+
+SETTLED = ("name", "column", "domain", "low", "high", "steps", "epsilon", "threshold", "dropouts", "noise", "sharing")
+"""What a survey says itself."""
 
 
 @click.command()
 @click.argument("peers", type=FILE)
-@click.option("--id", "name", required=True, help="The task's name. A task is carried out once.")
-@click.option("--column", "-c", required=True, help="The column that every curator counts.")
+@click.option("--survey", type=FILE, help="Ask the questions of this published survey, as it says.")
+@click.option("--question", "-q", "questions", multiple=True, help="Of the survey, this one. [default: all]")
+@click.option("--wave", type=click.IntRange(min=0), help="Of the survey, this wave, from 0 on. [default: 0]")
+@click.option("--id", "name", help="Without a survey: the task's name. A task is carried out once.")
+@click.option("--column", "-c", help="The column that every curator counts.")
 @click.option("--domain", "-d", help="The values to count: a,b,c, or a file with one on each line.")
 @click.option("--low", type=float, help="The lower end of a number, for its mean and sum.")
 @click.option("--high", type=float, help="The upper end.")
-@click.option("--steps", type=int, default=100, show_default=True, help="The steps that a number is rounded to.")
-@click.option("--epsilon", "-e", type=float, default=1.0, show_default=True, help="What it costs everybody.")
+@click.option("--steps", type=int, help="The steps that a number is rounded to. [default: 100]")
+@click.option("--epsilon", "-e", type=float, help="What it costs everybody. [default: 1]")
 @click.option("--threshold", "-t", type=int, help="How many curators may collude. [default: a third]")
 @click.option("--dropouts", type=int, help="How many curators may drop out. [default: a third]")
-@click.option("--noise", type=click.Choice(["divisible", "full"]), default="divisible", show_default=True,
-              help="Shares that make up the noise together, or all of it from everybody.")  # fmt: skip
-@click.option("--sharing", type=click.Choice(["shamir", "additive"]), default="shamir", show_default=True,
-              help="Some of the curators can unmask the sum, or only all of them.")  # fmt: skip
+@click.option("--noise", type=click.Choice(["divisible", "full"]),
+              help="Shares that make up the noise, or all of it from everybody. [default: divisible]")  # fmt: skip
+@click.option("--sharing", type=click.Choice(["shamir", "additive"]),
+              help="Some of the curators can unmask the sum, or only all of them. [default: shamir]")  # fmt: skip
 @click.option("--level", type=float, default=0.95, show_default=True, help="The coverage of the intervals.")
 @click.option("--timeout", type=click.FloatRange(0.1, 3600), default=60.0, show_default=True,
               help="Seconds to wait for an answer.")  # fmt: skip
 @click.option("--attempts", type=click.IntRange(1, 20), default=4, show_default=True, help="How often to ask for it.")
 @click.option("--plot", type=FILE, help="Draw it: .svg, .png or .pdf.")
 @json_option
-def federate(peers: Path, plot: Path | None, as_json: bool, **asked: Any) -> None:
-    """Have the curators in PEERS add up a column, with noise inside the sum, and publish the estimate.
+def federate(peers: Path, survey: Path | None, plot: Path | None, as_json: bool, **asked: Any) -> None:
+    """Have the curators in PEERS add up answers, with noise inside the sum, and publish the estimate.
 
-    The curators (`sotto curator`) check the task, and each charges its own ledger. Nobody sees their counts: what is
-    unmasked is the noisy total. Curators that fail drop out; with too few left, nothing is published.
+    What is asked are the questions of a --survey, or one --column. The curators (`sotto curator`) check the task, and
+    each charges its own ledger. Nobody sees their counts: what is unmasked is the noisy total. Curators that fail drop
+    out; with too few left, nothing is published.
     """
-    from sottovoce.curators import Remote, Task, federate, read_peers
-    from sottovoce.models.federated import Parties
+    from sottovoce.curators import Remote, federate, read_peers
 
     if plot and plot.suffix not in PLOTS:
         raise ParameterError(f"{plot}: a plot must end in {', '.join(PLOTS)}")
     if not 0 < asked["level"] < 1:
         raise ParameterError(f"level must lie strictly between 0 and 1, got {asked['level']:g}")
     known = read_peers(peers)
-    parties = Parties(len(known), asked["threshold"], asked["dropouts"], asked["noise"], asked["sharing"])
     cards = {name: peer.card for name, peer in known.items()}
-    task = Task(asked["name"], asked["column"], _query(asked), asked["epsilon"], parties, cards)
     network = Remote({name: peer.url for name, peer in known.items()}, asked["timeout"], asked["attempts"])
-    result = federate(task, network, asked["level"])
-    if plot:
-        write_figure(plot, result.plot().get_figure())
-    if as_json:
-        print_json(result.to_dict())
+    if survey is None:
+        result = federate(_task(asked, cards), network, asked["level"])
+        _publish([result], plot, result.to_dict() if as_json else None)
     else:
-        _show(result)
+        document, tasks = _survey_tasks(survey, asked, cards)
+        runs = {task.column: partial(federate, task, network, asked["level"]) for task in tasks}
+        _ask_all(document, runs, plot, as_json)
+
+
+def _ask_all(survey: Survey, tasks: Mapping[str, Callable[[], Published]], plot: Path | None, as_json: bool) -> None:
+    """Publish what can be had; then say which questions have no result, and why."""
+    from sottovoce.curators.coordinator import by_reason
+
+    results, refused = [], {}
+    for question, run in tasks.items():
+        try:
+            results.append(run())
+        except SottovoceError as error:
+            refused[question] = str(error)
+    record = {"survey": survey.id, "digest": survey.digest, "results": [result.to_dict() for result in results],
+              "refused": refused}  # fmt: skip
+    _publish(results, plot, record if as_json else None)
+    if refused:
+        raise Refusal(f"{len(refused)} of {len(tasks)} questions have no result: {by_reason(refused)}")
+
+
+def _task(asked: dict[str, Any], cards: Mapping[str, Card]) -> Task:
+    """The task about a column."""
+    from sottovoce.curators import Task
+    from sottovoce.models.federated import Parties
+
+    for name in ("questions", "wave"):
+        if asked[name] not in (None, ()):
+            raise ParameterError(f"--{name.removesuffix('s')} goes with a --survey")
+    if asked["name"] is None or asked["column"] is None:
+        raise ParameterError("name a --survey, or the --id of a task and its --column")
+    parties = Parties(len(cards), asked["threshold"], asked["dropouts"], asked["noise"] or "divisible",
+                      asked["sharing"] or "shamir")  # fmt: skip
+    epsilon = 1.0 if asked["epsilon"] is None else asked["epsilon"]
+    return Task(asked["name"], asked["column"], _query(asked), epsilon, parties, cards)
+
+
+def _survey_tasks(path: Path, asked: dict[str, Any], cards: Mapping[str, Card]) -> tuple[Survey, list[Task]]:
+    """The survey, and a task for each question of it that is asked."""
+    from sottovoce.curators.asking import check_federated, check_open, survey_task
+    from sottovoce.survey import Survey
+
+    for name in SETTLED:
+        if asked[name] is not None:
+            raise ParameterError(f"--{'id' if name == 'name' else name} does not go with a survey, which says it all")
+    survey = Survey.read(path)
+    try:
+        check_federated(survey)
+        check_open(survey)
+        questions = asked["questions"] or [item.id for item in survey.questions]
+        return survey, [survey_task(survey, one, cards, asked["wave"] or 0) for one in dict.fromkeys(questions)]
+    except SottovoceError as error:
+        raise type(error)(f"{path}: {error}") from None
 
 
 def _query(asked: dict[str, Any]) -> Query:
@@ -72,13 +131,32 @@ def _query(asked: dict[str, Any]) -> Query:
         return Histogram(tuple(map(str, read_domain(asked["domain"], "refuse").labels)))
     if asked["domain"] is not None or None in numbers:
         raise ParameterError("name the --domain of values to count, or the --low and --high ends of a number")
-    return Average(asked["low"], asked["high"], asked["steps"])
+    return Average(asked["low"], asked["high"], 100 if asked["steps"] is None else asked["steps"])
+
+
+def _publish(results: Sequence[Published], plot: Path | None, record: dict[str, Any] | None) -> None:
+    """Draw the results if asked to, and print them: for programs if there is a record, otherwise for people."""
+    if plot and results:
+        from sottovoce.render import panels
+
+        figure, axes = panels([result.bars for result in results])
+        for result, ax in zip(results, axes, strict=True):
+            result.plot(ax)
+        write_figure(plot, figure)
+    if record is not None:
+        print_json(record)
+        return
+    for result in results:
+        _show(result)
 
 
 def _show(result: Published) -> None:
     header, rows = result.table()
     if len(rows) > SHOWN:
         rows = [*rows[:SHOWN], [f"... and {len(rows) - SHOWN:,} more", *[""] * (len(header) - 1)]]
-    print_table(header, rows, result.caption)
+    asked = result.task.asked
+    print_table(header, rows, result.caption, asked.question if asked else None)
     click.echo()
     print_table(*result.guarantee(), "\n".join(result.notes))
+    if asked:
+        click.echo()

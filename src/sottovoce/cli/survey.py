@@ -1,7 +1,5 @@
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,20 +9,11 @@ import click
 from sottovoce.cli.answer import guarantees
 from sottovoce.cli.options import FILE, json_option
 from sottovoce.cli.show import print_json, print_table
-from sottovoce.errors import FileError, ParameterError
+from sottovoce.errors import FileError
 
 if TYPE_CHECKING:
     from sottovoce.planning import Finding
     from sottovoce.survey import Survey
-
-
-@contextmanager
-def _about(file: Path) -> Iterator[None]:
-    """Errors name the file."""
-    try:
-        yield
-    except ParameterError as error:
-        raise ParameterError(f"{file}: {error}") from None
 
 
 @click.group()
@@ -41,10 +30,11 @@ def check(file: Path, as_json: bool) -> None:
     A draft is looked at as if it were published now.
     """
     from sottovoce.survey import Survey
+    from sottovoce.survey.checks import about
     from sottovoce.survey.findings import findings
 
     given = Survey.read(file)
-    with _about(file):
+    with about(str(file)):
         published = given.publish()
     found = findings(published)
     if as_json:
@@ -56,18 +46,15 @@ def check(file: Path, as_json: bool) -> None:
 def _record(given: Survey, published: Survey, found: list[Finding]) -> dict[str, Any]:
     from sottovoce.survey.words import in_words
 
-    rows = [
-        {
-            "id": item.id,
-            "kind": item.kind,
-            "mechanism": item.mechanism.name,
-            "epsilon": item.epsilon,
-            "cost": published.costs[item.id],
-            "bits": item.mechanism.bits,
-            "words": in_words(item),
-        }
+    rows: list[dict[str, Any]] = [
+        {"id": item.id, "kind": item.kind, "epsilon": item.epsilon, "cost": published.costs[item.id]}
         for item in published.questions
     ]
+    for item, row in zip(published.questions, rows, strict=True):
+        if published.federated is None:
+            row |= {"mechanism": item.mechanism.name, "bits": item.mechanism.bits, "words": in_words(item)}
+        else:
+            row |= {"query": item.query().to_dict()}
     return {
         "id": published.id,
         "published": given.published,
@@ -82,22 +69,31 @@ def _record(given: Survey, published: Survey, found: list[Finding]) -> dict[str,
 
 
 def _show(given: Survey, published: Survey, found: list[Finding]) -> None:
+    waves = f" in {published.waves:,} waves" if published.waves > 1 else ""
+    caption = f"all together: epsilon = {published.epsilon:.6g}{waves}, of a budget of {published.budget:.6g}"
+    if published.federated is None:
+        _show_devices(published, caption)
+    else:
+        rows = [[item.id, item.kind, str(item.query()), f"{item.epsilon:.6g}"] for item in published.questions]
+        print_table(["question", "kind", "curators add up", "epsilon"], rows, caption)
+    for line in published.guarantee.lines() if published.guarantee else ():
+        click.echo(line)
+    click.echo(published.digest if given.published else "a draft: publish it, and it has a digest")
+    for finding in found:
+        click.echo(str(finding))
+
+
+def _show_devices(published: Survey, caption: str) -> None:
+    """What each device sends, and what that gives away."""
     from sottovoce.survey.words import in_words
 
     rows = [
         [item.id, item.kind, item.mechanism.name, f"{item.epsilon:.6g}", f"{item.mechanism.bits:,}"]
         for item in published.questions
     ]
-    waves = f" in {published.waves:,} waves" if published.waves > 1 else ""
-    caption = f"all together: epsilon = {published.epsilon:.6g}{waves}, of a budget of {published.budget:.6g}"
     print_table(["question", "kind", "mechanism", "epsilon", "bits"], rows, caption)
     for item in published.questions:
         click.echo(f"{item.id}: {in_words(item)}")
-    for line in published.guarantee.lines() if published.guarantee else ():
-        click.echo(line)
-    click.echo(published.digest if given.published else "a draft: publish it, and it has a digest")
-    for finding in found:
-        click.echo(str(finding))
 
 
 @survey.command()
@@ -133,11 +129,12 @@ def publish(file: Path, output: Path, as_json: bool) -> None:
     """
     from sottovoce import files
     from sottovoce.survey import Survey
+    from sottovoce.survey.checks import about
 
     if output.suffix != ".json":
         raise FileError(f"{output}: a published survey must end in .json")
     given = Survey.read(file)
-    with _about(file):
+    with about(str(file)):
         published = given.publish()
     with files.reading(output):
         if output.exists() and output.read_bytes() != published.canonical():
@@ -147,7 +144,8 @@ def publish(file: Path, output: Path, as_json: bool) -> None:
     if as_json:
         print_json({"id": published.id, "digest": published.digest, "epsilon": published.epsilon})
     else:
-        click.echo(f"{output}: {published.id}, epsilon = {published.epsilon:.6g} a person\n{published.digest}")
+        whom = "" if published.federated is None else ", against all but one's own curator"
+        click.echo(f"{output}: {published.id}, epsilon = {published.epsilon:.6g} a person{whom}\n{published.digest}")
 
 
 @survey.command()
@@ -156,9 +154,10 @@ def publish(file: Path, output: Path, as_json: bool) -> None:
 def digest(file: Path, as_json: bool) -> None:
     """Print the digest of a published survey, for devices to pin."""
     from sottovoce.survey import Survey
+    from sottovoce.survey.checks import about
 
     given = Survey.read(file)
-    with _about(file):
+    with about(str(file)):
         record = {"id": given.id, "digest": given.digest}
     if as_json:
         print_json(record)

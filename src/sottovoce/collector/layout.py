@@ -91,6 +91,8 @@ class Layout:
     """
 
     def __init__(self, survey: Survey) -> None:
+        if survey.federated is not None:
+            raise ParameterError(f"survey {survey.id!r} is for curators (sotto curator): no device sends reports to it")
         self.survey = survey
         count = len(survey.questions)
         self.marks = (count + 7) // 8

@@ -12,7 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
-from sottovoce.curators.curator import check_manifest
+from sottovoce.curators.curator import check_manifest, check_manifests
 from sottovoce.curators.identity import digest, from_base64
 from sottovoce.curators.result import Published
 from sottovoce.curators.task import Task
@@ -48,7 +48,7 @@ class Run:
         shares = self._all("share", roster, lambda _: request, lambda name, answer: self._shared(name, answer, roster))
         self._need(shares, self.task.parties.least)
         group = [name for name in roster if name in shares]
-        manifests = [shares[name]["message"] for name in group]
+        manifests = check_manifests(self.task, [shares[name]["message"] for name in group])
         sums = self._unmask(shares, group, manifests)
         total = self._total(sums, manifests)
         rows = {name: shares[name]["message"]["body"]["rows"] for name in group}
@@ -92,10 +92,9 @@ class Run:
 
     def _need(self, left: Mapping[str, Any], least: int) -> None:
         if len(left) < least:
-            reasons = "; ".join(f"{name}: {reason}" for name, reason in self.dropped.items())
-            raise Refusal(
-                f"{least} curators are needed, {len(left)} are left, and nothing is published ({reasons:.600})"
-            )
+            dropped = {name: self.dropped[name] for name in self.task.names if name in self.dropped}
+            said = f"{least} curators are needed, {len(left)} are left, and nothing is published"
+            raise Refusal(f"{said} ({by_reason(dropped):.600})")
 
     def _agreed(self, name: str, answer: Any) -> Any:
         if self.task.curators[name].verified(answer, self.task.digest, "agree", name) != {"agreed": True}:
@@ -142,6 +141,18 @@ class Run:
         piece = np.frombuffer(data, dtype="<u8").astype(np.uint64)
         self.task.parties.scheme().check(piece)
         return piece
+
+
+def by_reason(reasons: Mapping[str, str]) -> str:
+    """Who gave which reason, with each said once.
+
+    >>> by_reason({"north": "no answer", "east": "refused", "south": "no answer"})
+    'north, south: no answer; east: refused'
+    """
+    names: dict[str, list[str]] = {}
+    for name, reason in reasons.items():
+        names.setdefault(reason, []).append(name)
+    return "; ".join(f"{', '.join(who)}: {reason}" for reason, who in names.items())
 
 
 def federate(task: Task, network: Network, level: float = 0.95) -> Published:

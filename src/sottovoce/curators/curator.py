@@ -12,11 +12,12 @@ sums over different groups, what lies between them would be told. The counts the
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from sottovoce import canonical
+from sottovoce.curators.asking import Clock, check_asked, now
 from sottovoce.curators.data import Data
 from sottovoce.curators.identity import Card, Identity, digest, from_base64, to_base64
 from sottovoce.curators.task import Task, check_name
@@ -25,6 +26,7 @@ from sottovoce.lazy import numpy as np
 from sottovoce.ledger import Entries, Ledger
 from sottovoce.models.federated.sharing import MOST
 from sottovoce.randomness import Keystream
+from sottovoce.survey import Survey
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -42,7 +44,8 @@ class Curator:
     """One curator. `peers` gives the keys of those it knows, itself among them, whenever a task is proposed.
 
     It takes part only in tasks that hold against at least `threshold` of the others together: whoever proposes a task
-    says how many that are, and might be one of more.
+    says how many that are, and might be one of more. If it has `surveys`, it takes part in their questions alone, asked
+    as they say.
     """
 
     def __init__(
@@ -54,9 +57,11 @@ class Curator:
         peers: Callable[[], Mapping[str, Card]],
         stream: Keystream | None = None,
         threshold: int = 1,
+        surveys: Sequence[Survey] = (),
+        clock: Clock = now,
     ) -> None:
         self.name, self.identity, self.data, self.ledger, self.peers = check_name(name), identity, data, ledger, peers
-        self._stream, self.threshold = stream, threshold
+        self._stream, self.threshold, self.surveys, self.clock = stream, threshold, surveys, clock
 
     def step(self, name: str, request: Any) -> Message:
         """The answer to one step of a task."""
@@ -88,6 +93,8 @@ class Curator:
                 raise Refusal(f"{name} is not known here with the key that the task names")
         if task.parties.threshold < self.threshold:
             raise Refusal(f"the threshold must be at least {self.threshold} here, got {task.parties.threshold}")
+        if self.surveys:
+            check_asked(task, self.surveys, self.clock)
         self.data.check(task.column)
 
     def _cost(self, task: Task) -> dict[str, float]:
@@ -103,6 +110,7 @@ class Curator:
                 return dict(kept)
             if self.name not in receivers:
                 raise Refusal(f"{self.name} is not on the roster")
+            self._check(asked)  # What its owner allows may have changed since it agreed.
             entries.charge(asked.id, asked.digest, 0, self._cost(asked))
             pieces, rows = self._pieces(asked)
             sealed = {name: self._seal(asked, name, pieces) for name in receivers}
@@ -218,6 +226,9 @@ def check_manifests(task: Task, manifests: Any) -> list[Message]:
     rosters = [message["body"]["roster"] for message in manifests]
     if any(roster != rosters[0] for roster in rosters) or not set(senders) <= set(rosters[0]):
         raise ReportError("all pieces must have been made for one roster, by curators on it")
+    people = sum(message["body"]["rows"] for message in manifests)
+    if task.asked is not None and people < task.asked.minimum:
+        raise Refusal(f"by its survey at least {task.asked.minimum:,} people must be in a result, got {people:,}")
     return [dict(message) for message in manifests]
 
 

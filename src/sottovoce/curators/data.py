@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,21 +22,24 @@ TEXT = Domain(("text", "as it is"))
 
 @dataclass(frozen=True)
 class Data:
-    """A CSV, Parquet or Arrow file, and the columns that may be asked for: all, unless some are named."""
+    """A CSV, Parquet or Arrow file, and the columns that may be asked for: all, unless some are named.
+
+    `columns` has the name in the file for each name in a task.
+    """
 
     path: Path
-    columns: tuple[str, ...] = ()
+    columns: Mapping[str, str] = field(default_factory=dict)
 
     def open(self) -> None:
         """Fail now if the file cannot be read, or lacks a column that is offered."""
-        files.Table(self.path, list(self.columns))
+        files.Table(self.path, list(self.columns.values()))
 
     def check(self, column: str) -> None:
         """Refuse a column that is not there or not offered. Nothing is said of what a column holds."""
         if self.columns and column not in self.columns:
             raise Refusal(f"the column {column!r:.80} is not offered")
         try:
-            files.Table(self.path, [column])
+            files.Table(self.path, [self._own(column)])
         except FileError:
             raise Refusal(f"there is no column {column!r:.80} here") from None
 
@@ -48,7 +51,11 @@ class Data:
             rows += len(part)
         return total, rows
 
+    def _own(self, column: str) -> str:
+        return self.columns.get(column, column)
+
     def _parts(self, column: str) -> Iterator[list[Any]]:
-        table = files.Table(self.path, [column])
+        own = self._own(column)
+        table = files.Table(self.path, [own])
         for batch in table.batches():
-            yield files.answers(batch.column(batch.schema.get_field_index(column)), TEXT, table.csv)
+            yield files.answers(batch.column(batch.schema.get_field_index(own)), TEXT, table.csv).to_pylist()

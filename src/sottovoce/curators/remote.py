@@ -48,8 +48,8 @@ class Remote:
             except (OSError, HTTPException) as error:
                 reason = str(getattr(error, "reason", "") or error) or type(error).__name__
             except (SottovoceError, ValueError):
-                raise Undelivered(f"{name}: the answer is not that of a curator") from None
-        raise Undelivered(f"{name}: no answer after {self.attempts} attempts: {reason}")
+                raise Undelivered("the answer is not that of a curator") from None
+        raise Undelivered(f"no answer after {self.attempts} attempts: {reason}")
 
     def _once(self, url: str, body: bytes) -> Any:
         headers = {"user-agent": "sottovoce", "content-type": "application/json"}

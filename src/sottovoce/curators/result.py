@@ -95,12 +95,17 @@ class Published:
             "against_liars": self.task.parties.against_liars,
         }
 
+    @property
+    def bars(self) -> int:
+        """The rows in a plot: of a number only the mean, which has no axis in common with a sum."""
+        return len(self.rows) if self.task.query.kind == "histogram" else 1
+
     def plot(self, ax: Axes | None = None) -> Axes:
         """A dot and an interval for each value. Needs matplotlib."""
-        values, low, high = ([getattr(row, name) for row in self.rows] for name in ("value", "low", "high"))
-        labels, xlabel = [label_text(row.label) for row in self.rows], "people"
-        if self.task.query.kind != "histogram":  # A sum, a mean and a number of people have no common axis.
-            labels, values, low, high, xlabel = labels[2:], values[2:], low[2:], high[2:], self.task.column
+        rows = self.rows[-self.bars :]
+        values, low, high = ([getattr(row, name) for row in rows] for name in ("value", "low", "high"))
+        labels = [label_text(row.label) for row in rows]
+        xlabel = "people" if self.task.query.kind == "histogram" else self.task.column
         title = f"{self.task.column}: {self.caption.partition(';')[0]}"
         return interval_plot(labels, values, low, high, xlabel=xlabel, title=title, ax=ax)
 

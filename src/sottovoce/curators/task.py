@@ -7,29 +7,55 @@ it.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Self
+from urllib.parse import urlsplit
 
 from sottovoce import canonical
 from sottovoce.curators.identity import Card, digest
-from sottovoce.errors import FileError, ParameterError
+from sottovoce.errors import FileError, ParameterError, SealError, SottovoceError
 from sottovoce.models.federated import DivisibleLaplace, Parties, Query, query
 from sottovoce.privacy import check_epsilon
+from sottovoce.survey.federation import NAME
+from sottovoce.survey.shuffle import ADDRESS
 
 VERSION = 1
-NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,63}", re.ASCII)
-MAX_CELLS = 2**22
-"""Values times curators: what one curator sends stays below fifty megabytes."""
+TASK = re.compile(r"[a-z0-9-][a-z0-9._-]{0,149}", re.ASCII)
+FIELDS = {"task", "id", "column", "query", "epsilon", "threshold", "dropouts", "noise", "sharing", "curators",
+          "asked"}  # fmt: skip
 
-FIELDS = {"task", "id", "column", "query", "epsilon", "threshold", "dropouts", "noise", "sharing", "curators"}
+
+@dataclass(frozen=True)
+class Asked:
+    """The question of a published survey that a task asks, in one of its waves. Fewer people give no result."""
+
+    survey: str
+    question: str
+    wave: int
+    minimum: int
+
+    def __post_init__(self) -> None:
+        if not all(isinstance(text, str) and 0 < len(text) <= 100 for text in (self.survey, self.question)):
+            raise ParameterError("a task of a survey names its digest and a question")
+        if not all(type(number) is int and 0 <= number <= 10**9 for number in (self.wave, self.minimum)):
+            raise ParameterError("the wave and the minimum of a survey must be whole numbers")
+
+    @classmethod
+    def from_dict(cls, record: Any) -> Self:
+        if not isinstance(record, Mapping) or set(record) != {"survey", "question", "wave", "minimum"}:
+            raise ParameterError("a task of a survey names its digest, a question, a wave and a minimum")
+        return cls(**record)
 
 
 @dataclass(frozen=True)
 class Task:
-    """A task. `curators` has the public keys by name; their order is the order of the pieces."""
+    """A task. `curators` has the public keys by name; their order is the order of the pieces.
+
+    If it asks the question of a survey, `asked` says which: see `sottovoce.curators.asking`.
+    """
 
     id: str
     column: str
@@ -37,19 +63,20 @@ class Task:
     epsilon: float
     parties: Parties
     curators: Mapping[str, Card]
+    asked: Asked | None = None
 
     def __post_init__(self) -> None:
-        for name in (self.id, *self.curators):
+        if not isinstance(self.id, str) or not TASK.fullmatch(self.id):
+            raise ParameterError(f"a task must be named in small letters, digits, . - and _, got {self.id!r:.70}")
+        for name in self.curators:
             check_name(name)
         if not isinstance(self.column, str) or not 0 < len(self.column) <= 200:
             raise ParameterError(f"a column must be named in up to 200 characters, got {self.column!r:.40}")
         check_epsilon(self.epsilon)
         if len(self.curators) != self.parties.curators:
             raise ParameterError(f"{self.parties.curators} curators must be named, got {len(self.curators)}")
-        if len({str(card) for card in self.curators.values()}) < len(self.curators):
-            raise ParameterError("every curator must have a key of its own")
-        if self.query.size * len(self.curators) > MAX_CELLS:
-            raise ParameterError(f"values times curators must be at most {MAX_CELLS:,}")
+        _check_keys(self.curators.values())
+        self.parties.check_size(self.query.size)
 
     @cached_property
     def noise(self) -> DivisibleLaplace:
@@ -80,6 +107,7 @@ class Task:
             "noise": p.noise,
             "sharing": p.sharing,
             "curators": [{"name": name, "key": str(card)} for name, card in self.curators.items()],
+            "asked": None if self.asked is None else asdict(self.asked),
         }
 
     @classmethod
@@ -99,7 +127,8 @@ class Task:
         if record["threshold"] is None or record["dropouts"] is None:
             raise ParameterError("a task must say how many may collude and how many may drop out")
         parties = Parties(len(cards), record["threshold"], record["dropouts"], record["noise"], record["sharing"])
-        return cls(record["id"], record["column"], query(record["query"]), record["epsilon"], parties, cards)
+        asked = None if record["asked"] is None else Asked.from_dict(record["asked"])
+        return cls(record["id"], record["column"], query(record["query"]), record["epsilon"], parties, cards, asked)
 
 
 @dataclass(frozen=True)
@@ -117,15 +146,30 @@ def read_peers(path: Path) -> dict[str, Peer]:
     except OSError as error:
         raise FileError(f"{path}: cannot be read: {error.strerror}") from None
     except (ParameterError, ValueError) as error:
-        raise FileError(f"{path}: is not JSON: {error}") from None
+        raise FileError(f"{path}: {error}") from None
     if not isinstance(record, dict) or not record:
         raise FileError(f"{path}: must hold the curators by name")
-    peers = {}
-    for name, entry in record.items():
-        if not isinstance(entry, dict) or not {"url", "key"} <= set(entry) or not _is_url(entry["url"]):
-            raise FileError(f"{path}: curator {name!r:.70} must have a url and a key")
-        peers[check_name(name)] = Peer(Card.from_text(entry["key"]), entry["url"].rstrip("/"))
+    try:
+        peers = {check_name(name): _peer(name, entry) for name, entry in record.items()}
+        _check_keys(peer.card for peer in peers.values())
+    except SottovoceError as error:
+        raise FileError(f"{path}: {error}") from None
     return peers
+
+
+def _peer(name: str, entry: Any) -> Peer:
+    if not isinstance(entry, dict) or not {"url", "key"} <= set(entry) or not _is_url(entry["url"]):
+        raise ParameterError(f"curator {name!r:.70} must have a url and a key")
+    try:
+        return Peer(Card.from_text(entry["key"]), entry["url"].rstrip("/"))
+    except SealError as error:
+        raise ParameterError(f"curator {name!r:.70}: {error}") from None
+
+
+def _check_keys(cards: Iterable[Card]) -> None:
+    keys = list(map(str, cards))
+    if len(set(keys)) < len(keys):
+        raise ParameterError("every curator must have a key of its own")
 
 
 def check_name(name: Any) -> str:
@@ -137,4 +181,7 @@ def check_name(name: Any) -> str:
 
 
 def _is_url(text: Any) -> bool:
-    return isinstance(text, str) and text.startswith(("http://", "https://"))
+    try:
+        return isinstance(text, str) and bool(ADDRESS.fullmatch(text)) and urlsplit(text).port != 0
+    except ValueError:  # A port that is no number, or an address with a bracket too few.
+        return False

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from typing import Any
 
@@ -20,6 +21,15 @@ CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\uf
 
 MAX_VALUES = 10_000
 MAX_LABEL = 200
+
+
+@contextmanager
+def about(name: str) -> Iterator[None]:
+    """Errors say what they are about."""
+    try:
+        yield
+    except ParameterError as error:
+        raise ParameterError(f"{name}: {error}") from None
 
 
 def check_fields(data: object, required: Iterable[str], optional: Iterable[str]) -> Mapping[str, Any]:

@@ -16,6 +16,7 @@ from sottovoce.errors import ParameterError
 from sottovoce.mechanisms import Changes, Mechanism
 from sottovoce.privacy import float_above
 from sottovoce.survey import checks, split
+from sottovoce.survey.federation import Federation, Pooled, pooled
 from sottovoce.survey.item import MAX_BITS, Covariate, Item
 from sottovoce.survey.mixing import Guarantee, guarantee
 from sottovoce.survey.shuffle import Shuffle
@@ -35,6 +36,7 @@ OPTIONAL: dict[str, tuple[checks.Check, Any]] = {
     "contact": (checks.text(200), None),
     "trust": (checks.one_of(*TRUST), "local"),
     "shuffle": (Shuffle.read, None),
+    "federated": (Federation.read, None),
     "budget": (checks.positive, None),
     "split": (checks.one_of("need", "equal"), None),
     "minimum": (checks.whole(1, 10**9), MINIMUM),
@@ -68,6 +70,8 @@ class Survey:
     trust: str = "local"
     shuffle: Shuffle | None = None
     """How reports are sealed and where they are sent; without it they go to the collector as they are."""
+    federated: Federation | None = None
+    """Which curators hold the answers, and add them up; without it every device randomizes its own."""
     budget: float | None = None
     split: str | None = None
     minimum: int = MINIMUM
@@ -134,10 +138,13 @@ class Survey:
         for item in self.questions:
             if isinstance(item.settled, Changes) and item.settled.waves < self.waves:
                 raise ParameterError(f"question {item.id!r}: its mechanism is for {item.settled.waves:,} waves only")
-        if self.shuffle is not None and self.trust != "shuffle":
-            raise ParameterError(f"shuffle goes with trust: shuffle, got trust: {self.trust}")
+        for way in ("shuffle", "federated"):
+            if getattr(self, way) is not None and self.trust != way:
+                raise ParameterError(f"{way} goes with trust: {way}, got trust: {self.trust}")
         if self.shuffle is not None and self.covariates:
             raise ParameterError("shuffle goes without covariates: they would tell apart the reports that are mixed")
+        if self.federated is not None:
+            self.federated.check(self)
         bits = sum(item.settled.bits for item in self.questions if item.settled is not None)
         if bits > MAX_BITS:
             raise ParameterError(f"the reports must take at most {MAX_BITS:,} bits together, got {bits:,}")
@@ -177,10 +184,13 @@ class Survey:
         return sum((item.cost(self.waves) for item in self.questions), Fraction(0))
 
     @cached_property
-    def guarantee(self) -> Guarantee | None:
-        """Of a survey with a shuffler: what holds against everybody, and what against those who see batches alone."""
+    def guarantee(self) -> Guarantee | Pooled | None:
+        """Of a survey with a shuffler: what holds against everybody, and what against those who see batches alone.
+
+        Of one with curators: what holds against some of them together.
+        """
         self._refuse_draft()
-        return guarantee(self)
+        return guarantee(self) if self.federated is None else pooled(self, self.federated)
 
     # Publication.
 
@@ -210,7 +220,7 @@ class Survey:
         left = Fraction(self.budget) - self._total
         if left <= 0:
             raise ParameterError(f"budget {self.budget!r} is spent before question {waiting[0].id!r} is asked")
-        if self.split == "equal":
+        if self.split == "equal" or self.federated is not None:  # Among curators all kinds need the same.
             shares = split.equally(left, len(waiting))
         else:
             shares = split.by_need(left, [partial(self._error, item) for item in waiting])
@@ -245,7 +255,7 @@ def _plain(value: Any) -> Any:
     """A field as JSON has it."""
     if isinstance(value, datetime):
         return f"{value:%Y-%m-%dT%H:%M:%SZ}"
-    return value.to_dict() if isinstance(value, Shuffle) else value
+    return value.to_dict() if isinstance(value, Shuffle | Federation) else value
 
 
 def _check_size(size: int) -> None:
@@ -274,10 +284,8 @@ def _shown(data: Any) -> str:
 
 
 def _schedule(data: Any) -> dict[str, Any]:
-    try:
+    with checks.about("schedule"):
         fields = checks.check_fields(data, ("waves",), ("every",))
         waves = checks.whole(1, MAX_WAVES)("waves", fields["waves"])
         every = checks.one_of(*EVERY)("every", fields["every"]) if "every" in fields else None
-    except ParameterError as error:
-        raise ParameterError(f"schedule: {error}") from None
     return {"waves": waves, "every": every}

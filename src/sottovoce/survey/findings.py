@@ -20,16 +20,19 @@ def findings(survey: Survey, now: datetime | None = None) -> list[Finding]:
 
 
 def _papers(survey: Survey, now: datetime) -> Iterator[Finding]:
+    who = "devices" if survey.federated is None else "curators"
     if survey.trust == "shuffle" and survey.shuffle is None:
         yield Finding("warning", "shuffle", "trust is shuffle without a shuffle: reports go straight to the collector")
+    if survey.trust == "federated" and survey.federated is None:
+        yield Finding("warning", "federated", "trust is federated without a federated: devices randomize their answers")
     if survey.shuffle is not None and survey.shuffle.delta * survey.shuffle.honest >= 1:
         yield Finding("warning", "delta", "delta is 1/honest or more: to show one report as it is would be allowed")
     if survey.contact is None:
         yield Finding("warning", "contact", "there is no contact: people have nobody to ask")
     if survey.expires is None:
-        yield Finding("warning", "expires", "there is no expiry: devices would answer for ever")
+        yield Finding("warning", "expires", f"there is no expiry: {who} would answer for ever")
     elif survey.expires <= now:
-        yield Finding("warning", "expired", f"it expired at {survey.expires:%Y-%m-%dT%H:%M:%SZ}: no device answers it")
+        yield Finding("warning", "expired", f"it expired at {survey.expires:%Y-%m-%dT%H:%M:%SZ}: nobody answers it")
 
 
 def _costs(survey: Survey) -> Iterator[Finding]:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from sottovoce.domain import Domain
 from sottovoce.errors import ParameterError, SottovoceError
@@ -14,6 +14,9 @@ from sottovoce.mechanisms import Longitudinal, Mechanism, mechanism
 from sottovoce.privacy import MAX_EPSILON, float_below
 from sottovoce.survey import checks, remembered
 from sottovoce.survey.kinds import FIELDS, KINDS, Kind
+
+if TYPE_CHECKING:
+    from sottovoce.models.federated import Query
 
 MAX_TEXT = 1000
 MAX_BITS = 2**20
@@ -106,6 +109,10 @@ class Item:
         if self.memoize:
             return remembered.within(self, KINDS[self.kind].domain(self), share, waves, f"{salt}/{self.id}")
         return self.build(min(float_below(share / waves), float(MAX_EPSILON)), salt)
+
+    def query(self) -> Query:
+        """What curators who hold the answers are asked to add up; an error if they cannot."""
+        return KINDS[self.kind].query(self)
 
     def error(self, share: Fraction, waves: int) -> float:
         """The standard error of one report at the worst answers, as a part of the range or the whole."""

@@ -36,6 +36,8 @@ from sottovoce.survey import checks, remembered
 from sottovoce.survey.checks import Check
 
 if TYPE_CHECKING:
+    from sottovoce.domain.values import Label
+    from sottovoce.models.federated import Query
     from sottovoce.survey.item import Item
 
 MISSING = checks.one_of("refuse", "category")
@@ -68,6 +70,10 @@ class Kind(ABC):
     @abstractmethod
     def error(self, mechanism: Any) -> float:
         """The standard error for one report at the worst answers, as a share of what there is to tell."""
+
+    def query(self, item: Item) -> Query:
+        """What curators who hold the answers are asked to add up."""
+        raise ParameterError(f"curators cannot add up answers of the kind {self.name} (they can {', '.join(COUNTED)})")
 
     def complete(self, fields: dict[str, Any]) -> dict[str, Any]:
         """Defaults that depend on other fields."""
@@ -106,6 +112,14 @@ class Choice(Kind):
     def named(self, item: Item, domain: Domain) -> str:
         """The mechanism's name, or auto."""
         return item.by
+
+    def query(self, item: Item) -> Query:
+        """Counts of the values, each as it is written in a file: numbers as JSON has them."""
+        from sottovoce.models.federated import Histogram  # A device has no use for it.
+
+        values = self.domain(item).values
+        named = len(values) if isinstance(values, range) else tuple(map(_written, values))
+        return Histogram(named, item.missing == "category")
 
     def suits(self, item: Item, mechanism: Mechanism) -> bool:
         return isinstance(mechanism, Pure | Longitudinal)
@@ -205,6 +219,14 @@ class Number(Kind):
             return SquareWave(scale.low, scale.high, item.bins or BINS, epsilon=epsilon, outside=scale.outside)
         return Mean(scale.low, scale.high, epsilon, item.by, scale.outside)
 
+    def query(self, item: Item) -> Query:
+        from sottovoce.models.federated import Average
+
+        if item.estimate == "distribution":
+            raise ParameterError("curators add up to the mean of a number, not to its distribution")
+        scale = self.domain(item)
+        return Average(scale.low, scale.high, outside=scale.outside)
+
     def suits(self, item: Item, mechanism: Mechanism) -> bool:
         if item.estimate == "distribution":
             return isinstance(mechanism, SquareWave) and mechanism.bins == item.bins
@@ -252,6 +274,13 @@ class Words(Kind):
         return math.sqrt(mechanism.variance)
 
 
+def _written(label: Label) -> str:
+    return label if isinstance(label, str) else canonical.dumps(label).decode()
+
+
 KINDS: dict[str, Kind] = {kind.name: kind for kind in (YesNo(), Choice(), Multiple(), Ordered(), Number(), Words())}
+COUNTED = ("yes_no", "choice", "ordered", "number")
+"""Kinds that curators can add up."""
+
 FIELDS = tuple(dict.fromkeys(name for kind in KINDS.values() for name in (*kind.required, *kind.optional)))
 """All fields that some kind has, in the order in which a document lists them."""

@@ -34,15 +34,13 @@ class Shuffle:
     @classmethod
     def read(cls, name: str, data: Any) -> Shuffle:
         """The field of a document; an error names it."""
-        try:
+        with checks.about(name):
             fields = checks.check_fields(data, CHECKS, ())
             made = cls(**{field: check(field, fields[field]) for field, check in CHECKS.items()})
             if made.honest > made.minimum:
                 raise ParameterError(f"honest must be at most minimum, {made.minimum:,}, got {made.honest:,}")
             if made.analyst == made.shuffler:
                 raise ParameterError("analyst and shuffler must have keys of their own: one for both could read all")
-        except ParameterError as error:
-            raise ParameterError(f"{name}: {error}") from None
         return made
 
     def to_dict(self) -> dict[str, Any]:

@@ -18,6 +18,9 @@ if TYPE_CHECKING:
 
 NOISES = ("divisible", "full")
 SHARINGS = ("shamir", "additive")
+MAX_CELLS = 2**22
+"""Numbers in a column times curators: what one curator sends stays below fifty megabytes."""
+
 TOGETHER = 2**14
 """Numbers that are shared at a time, whosever they are."""
 
@@ -96,6 +99,11 @@ class Parties:
         """
         return 2 * self.least > self.curators + self.threshold
 
+    def check_size(self, size: int) -> None:
+        """Refuse columns that are too long to be shared among so many."""
+        if size * self.curators > MAX_CELLS:
+            raise ParameterError(f"values times curators must be at most {MAX_CELLS:,}, got {size * self.curators:,}")
+
     def scheme(self) -> Sharing:
         return Additive(self.curators) if self.sharing == "additive" else Shamir(self.curators, self.threshold)
 
@@ -115,20 +123,24 @@ class Parties:
         """
         if present < self.least:
             raise Refusal(f"{self.least} curators must be in the sum, got {present}")
-        sums = "the sum of the others' counts, with their noise"
-        rows = [
-            ("the analyst", 0, noise.law(present)),
-            *(
-                (f"any {size} of the curators and the analyst", size, noise.law(present - size))
-                for size in range(1, self.threshold + 1)
-                if present > size
-            ),
-        ]
-        found = [Coalition(who, size, sums, law.epsilon(noise.sensitivity)) for who, size, law in rows]
+        sums, each = (
+            "the sum of the others' counts, with their noise",
+            "each curator's counts, with its share of the noise",
+        )
+        found = [("the analyst", 0, sums)]
+        found += [(f"any {size} of the curators and the analyst", size, sums) for size in range(1, self.threshold + 1)]
         if self.threshold + 1 < self.curators:
-            who, sees = f"more than {self.threshold} curators", "each curator's counts, with its share of the noise"
-            found.append(Coalition(who, self.threshold + 1, sees, noise.epsilon_alone))
-        return tuple(found)
+            found.append((f"more than {self.threshold} curators", self.threshold + 1, each))
+        return tuple(
+            Coalition(who, size, sees, self.spent(noise, present, size))
+            for who, size, sees in found
+            if size < present or sees == each
+        )
+
+    def spent(self, noise: DivisibleLaplace, present: int, size: int) -> float:
+        """What a coalition of so many spends, with so many curators in the sum."""
+        beyond = size > self.threshold
+        return noise.epsilon_alone if beyond else noise.law(present - size).epsilon(noise.sensitivity)
 
 
 def secure_sum(

@@ -1,7 +1,7 @@
 """What curators can be asked: whole numbers that add up over people, and what the noisy sums say.
 
 Everybody's answer counts whatever it is, so that nothing but the noisy sums depends on the data: an answer outside the
-values of a histogram counts for none of them, and a number outside its range counts as the nearest end.
+values of a histogram counts for none of them, and a number outside its range as the nearest end, or for nobody.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from sottovoce.domain.values import is_missing
 from sottovoce.errors import ParameterError
 from sottovoce.lazy import numpy as np
 from sottovoce.models.synthetic import MAX_VALUES, check_whole
@@ -24,13 +25,14 @@ if TYPE_CHECKING:
     from sottovoce.models.federated.law import NoiseLaw
 
 MAX_STEPS = 1000
+OUTSIDE = ("clip", "refuse")
 
 
 @dataclass(frozen=True)
 class Row:
-    """One number of a result, with its standard error and the ends of its interval."""
+    """One number of a result, with its standard error and the ends of its interval. None labels missing answers."""
 
-    label: str
+    label: str | None
     value: float
     stderr: float
     low: float
@@ -71,24 +73,38 @@ class Query(ABC):
 
 @dataclass(frozen=True)
 class Histogram(Query):
-    """How many people gave each of some values. Of one value alone, one person changes the count by 1, otherwise by 2.
+    """How many people gave each of some values, and how many gave none, if `missing` answers are to be counted.
+
+    Values are texts, or so many of them, numbered from 0 on. Of one count alone, one person changes it by 1; of more,
+    by 2 in all.
 
     >>> Histogram(("tea", "coffee")).column(["tea", "tea", "milk", None])
     array([2, 0])
+    >>> Histogram(3, missing=True).column(["0", 2, "2", 3, None])
+    array([1, 0, 2, 1])
     """
 
-    values: tuple[str, ...]
+    values: tuple[str, ...] | int
+    missing: bool = False
     kind = "histogram"
 
     def __post_init__(self) -> None:
-        if not self.values or not all(isinstance(value, str) and value for value in self.values):
+        if isinstance(self.values, int):
+            check_whole("the number of values", self.values, MAX_VALUES)
+        elif not self.values or not all(isinstance(value, str) and value for value in self.values):
             raise ParameterError("a histogram is of at least one value, and values are text")
-        if len(set(self.values)) < len(self.values) or len(self.values) > MAX_VALUES:
+        elif len(set(self.values)) < len(self.values) or len(self.values) > MAX_VALUES:
             raise ParameterError(f"values must be different, and at most {MAX_VALUES:,}")
+        if not isinstance(self.missing, bool):
+            raise ParameterError(f"missing must be true or false, got {self.missing!r:.40}")
 
     @property
     def size(self) -> int:
-        return len(self.values)
+        return (self.values if isinstance(self.values, int) else len(self.values)) + self.missing
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        return tuple(map(str, range(self.values))) if isinstance(self.values, int) else self.values
 
     @property
     def sensitivity(self) -> int:
@@ -96,12 +112,13 @@ class Histogram(Query):
 
     @cached_property
     def _places(self) -> dict[str, int]:
-        return {value: at for at, value in enumerate(self.values)}
+        return {value: at for at, value in enumerate(self.labels)}
 
     def column(self, answers: Iterable[Any]) -> NDArray[np.int64]:
         places, nowhere = self._places, self.size
+        none = nowhere - self.missing
         found = np.fromiter(
-            (nowhere if answer is None else places.get(str(answer), nowhere) for answer in answers), dtype=np.int64
+            (none if is_missing(answer) else places.get(str(answer), nowhere) for answer in answers), dtype=np.int64
         )
         return np.bincount(found, minlength=nowhere + 1)[:nowhere]
 
@@ -110,11 +127,16 @@ class Histogram(Query):
 
     def rows(self, total: NDArray[np.int64], law: NoiseLaw, level: float = 0.95) -> list[Row]:
         reach = law.reach(level)
-        pairs = zip(self.values, map(int, total), strict=True)
+        labels: tuple[str | None, ...] = (*self.labels, None) if self.missing else self.labels
+        pairs = zip(labels, map(int, total), strict=True)
         return [Row(label, count, law.stderr, count - reach, count + reach) for label, count in pairs]
 
     def to_dict(self) -> dict[str, Any]:
-        return {"kind": self.kind, "values": list(self.values)}
+        values = self.values if isinstance(self.values, int) else list(self.values)
+        return {"kind": self.kind, "values": values, "missing": self.missing}
+
+    def __str__(self) -> str:
+        return f"histogram of {self.size:,}"
 
 
 @dataclass(frozen=True)
@@ -122,15 +144,19 @@ class Average(Query):
     """The mean and the sum of a number between `low` and `high`, which is rounded to one of `steps` equal steps.
 
     A person at step i of s adds i to one sum and s - i to another: together they tell how many there are. Numbers that
-    are missing add nothing. One person changes the two by at most 2s in all.
+    are missing add nothing. One person changes the two by at most 2s in all. A number `outside` the range is clipped,
+    counting as the nearest end, or refused, counting as missing.
 
     >>> Average(0, 10, steps=10).column([0, 5, 12, None])
     array([15, 15])
+    >>> Average(0, 10, steps=10, outside="refuse").column([0, 5, 12, None])
+    array([ 5, 15])
     """
 
     low: float
     high: float
     steps: int = 100
+    outside: str = "clip"
     kind = "mean"
 
     def __post_init__(self) -> None:
@@ -140,6 +166,8 @@ class Average(Query):
         if not 0 < to_float(self.high) - to_float(self.low) < math.inf:
             raise ParameterError(f"a range must go from a low to a high end, got {self.low:g} to {self.high:g}")
         check_whole("steps", self.steps, MAX_STEPS)
+        if not isinstance(self.outside, str) or self.outside not in OUTSIDE:
+            raise ParameterError(f"outside must be one of {', '.join(OUTSIDE)}, got {self.outside!r:.40}")
 
     @property
     def size(self) -> int:
@@ -151,7 +179,9 @@ class Average(Query):
 
     def column(self, answers: Iterable[Any]) -> NDArray[np.int64]:
         numbers = np.fromiter(map(_number, answers), dtype=np.float64)
-        present = np.clip(numbers[~np.isnan(numbers)], self.low, self.high)
+        inside = (numbers >= self.low) & (numbers <= self.high)
+        counted = inside if self.outside == "refuse" else ~np.isnan(numbers)
+        present = np.clip(numbers[counted], self.low, self.high)
         up = int(np.rint((present - self.low) / (self.high - self.low) * self.steps).astype(np.int64).sum())
         return np.array([up, present.size * self.steps - up], dtype=np.int64)
 
@@ -178,26 +208,30 @@ class Average(Query):
         return Row(label, value, stderr * math.hypot(a, b), value - away, value + away)
 
     def to_dict(self) -> dict[str, Any]:
-        return {"kind": self.kind, "low": self.low, "high": self.high, "steps": self.steps}
+        return {"kind": self.kind, "low": self.low, "high": self.high, "steps": self.steps, "outside": self.outside}
+
+    def __str__(self) -> str:
+        return "mean and sum"
 
 
 def query(record: Mapping[str, Any]) -> Query:
     """The query that `to_dict` wrote; anything else is refused.
 
-    >>> query({"kind": "histogram", "values": ["tea", "coffee"]})
-    Histogram(values=('tea', 'coffee'))
+    >>> query({"kind": "histogram", "values": ["tea", "coffee"], "missing": False})
+    Histogram(values=('tea', 'coffee'), missing=False)
     """
-    fields = {"histogram": {"values"}, "mean": {"low", "high", "steps"}}
+    fields = {"histogram": {"values", "missing"}, "mean": {"low", "high", "steps", "outside"}}
     kind = record.get("kind") if isinstance(record, Mapping) else None
     if not isinstance(kind, str) or kind not in fields or set(record) != fields[kind] | {"kind"}:
         raise ParameterError(
             f"a query must be one of {', '.join(fields)} with its fields and no others, got {record!r:.60}"
         )
     if kind == "mean":
-        return Average(record["low"], record["high"], record["steps"])
-    if not isinstance(record["values"], list):
-        raise ParameterError("the values of a histogram must be a list")
-    return Histogram(tuple(record["values"]))
+        return Average(record["low"], record["high"], record["steps"], record["outside"])
+    values = record["values"]
+    if not isinstance(values, list | int):
+        raise ParameterError("the values of a histogram must be a list, or their number")
+    return Histogram(tuple(values) if isinstance(values, list) else values, record["missing"])
 
 
 def _number(answer: Any) -> float:

@@ -1,0 +1,142 @@
+"""The curators of a survey: who holds the answers, how many of them may fail, and what each coalition could learn."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import asdict, dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+from sottovoce.errors import ParameterError
+from sottovoce.mechanisms import Longitudinal
+from sottovoce.privacy import float_above
+from sottovoce.survey import checks
+
+if TYPE_CHECKING:
+    from sottovoce.models.federated import Parties
+    from sottovoce.survey.document import Survey
+    from sottovoce.survey.item import Item
+
+NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,63}", re.ASCII)
+"""What curators call one another."""
+
+MOST = 1000
+
+
+@dataclass(frozen=True)
+class Federation:
+    """What the field `federated` of a survey says.
+
+    Each person gives the answers, as they are, to one of the `curators`. Up to `threshold` of these may pool what they
+    see with the analyst, and up to `dropouts` may be gone at the end: see `sottovoce.models.federated.Parties`.
+    """
+
+    curators: tuple[str, ...]
+    threshold: int
+    dropouts: int
+    noise: str
+    sharing: str
+
+    @classmethod
+    def read(cls, name: str, data: Any) -> Federation:
+        """The field of a document; an error names it."""
+        with checks.about(name):
+            fields = checks.check_fields(data, ("curators",), CHECKS)
+            curators = _names("curators", fields["curators"])
+            p = _parties(
+                len(curators), {key: check(key, fields[key]) for key, check in CHECKS.items() if key in fields}
+            )
+        return cls(curators, p.threshold, p.dropouts, p.noise, p.sharing)
+
+    @property
+    def parties(self) -> Parties:
+        return _parties(len(self.curators), {field: getattr(self, field) for field in CHECKS})
+
+    def check(self, survey: Survey) -> None:
+        """Refuse a survey that has something in it which curators do not do."""
+        if survey.covariates:
+            raise ParameterError("federated goes without covariates: curators add up one question at a time")
+        for item in survey.questions:
+            with checks.about(f"question {item.id!r}"):
+                self._check_item(item)
+
+    def _check_item(self, item: Item) -> None:
+        if item.memoize or isinstance(item.settled, Longitudinal):
+            raise ParameterError("memoize is for devices: curators add fresh noise in every wave")
+        query = item.query()
+        self.parties.check_size(query.size)
+        if item.epsilon is not None:
+            self.parties.shares(item.epsilon, query.sensitivity)
+
+    def to_dict(self) -> dict[str, Any]:
+        return asdict(self) | {"curators": list(self.curators)}
+
+
+@dataclass(frozen=True)
+class Pooled:
+    """What coalitions of curators could learn of a person in a survey, all questions and all waves together.
+
+    One's own curator sees the answers. The `within` epsilon holds against the analyst and up to `threshold` of the
+    others, `beyond` against more of them; None if all the others are within the threshold.
+    """
+
+    curators: tuple[str, ...]
+    threshold: int
+    within: float
+    beyond: float | None
+    against_liars: bool
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"own_curator": {"sees": "answers"}, "within": {"curators": self.threshold, "epsilon": self.within},
+                "beyond": None if self.beyond is None else {"epsilon": self.beyond},
+                "against_liars": self.against_liars, "curators": list(self.curators)}  # fmt: skip
+
+    def lines(self) -> list[str]:
+        """For people."""
+        some = "one" if self.threshold == 1 else f"{self.threshold:,}"
+        how = "even if they lie" if self.against_liars else "if they follow the protocol"
+        said = [
+            "one's own curator sees the answers as they are; no device sends a report",
+            f"against the analyst and up to {some} of the other curators together, {how}: epsilon = {self.within:.6g}",
+        ]
+        if self.beyond is not None:
+            said.append(f"against more of them together: epsilon = {self.beyond:.6g}")
+        return [*said, f"curators: {', '.join(self.curators)}"]
+
+
+def pooled(survey: Survey, federation: Federation) -> Pooled:
+    """The guarantee of a published survey among curators, with as few of them in the sum as there may be."""
+    p = federation.parties
+    shares = [p.shares(item.mechanism.epsilon, item.query().sensitivity) for item in survey.questions]
+
+    def spent(size: int) -> float:
+        return float_above(
+            survey.waves * sum((Fraction(p.spent(noise, p.least, size)) for noise in shares), Fraction(0))
+        )
+
+    beyond = spent(p.threshold + 1) if p.threshold + 1 < p.curators else None
+    return Pooled(federation.curators, p.threshold, spent(p.threshold), beyond, p.against_liars)
+
+
+def _parties(curators: int, given: dict[str, Any]) -> Parties:
+    from sottovoce.models.federated import Parties  # A device has no use for it.
+
+    return Parties(curators, **given)
+
+
+def _names(name: str, value: Any) -> tuple[str, ...]:
+    if not isinstance(value, list) or not 2 <= len(value) <= MOST:
+        raise ParameterError(f"{name} must be a list of 2 to {MOST:,} names, got {value!r:.40}")
+    for one in value:
+        checks.matching(NAME)(f"each of {name}", one)
+    if len(set(value)) < len(value):
+        raise ParameterError(f"{name} must differ from one another")
+    return tuple(value)
+
+
+CHECKS: dict[str, checks.Check] = {
+    "threshold": checks.whole(1, MOST),
+    "dropouts": checks.whole(0, MOST),
+    "noise": checks.one_of("divisible", "full"),
+    "sharing": checks.one_of("shamir", "additive"),
+}
