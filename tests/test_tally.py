@@ -5,6 +5,7 @@ from typing import Any
 
 import duckdb
 import numpy as np
+import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
@@ -12,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import sottovoce as sv
+from sottovoce.domain.columns import as_arrow
 from sottovoce.errors import ReportError
 
 M = sv.KRR(["a", "b", "c"], epsilon=1.0)
@@ -112,6 +114,31 @@ def test_reports_are_a_column() -> None:
     assert len(reports) == 5 and np.asarray(reports).shape == (5, 2)
     assert reports[0] == next(iter(reports)) == reports.data[0].tobytes()
     assert len(reports[1:]) == 4
+
+
+def test_columns_are_counted_where_they_lie() -> None:
+    """NumPy, pandas of both kinds, Arrow in parts and Polars: what is counted is their own memory."""
+    index, bits = sv.KRR(1000, 1.0).shape, sv.Unary(16, 1.0).shape
+    numbers = np.arange(1000, dtype=np.uint16)
+    arrow = pa.array(numbers)
+    for column in (numbers, pd.Series(numbers, copy=False)):
+        assert as_arrow(column) is None and np.shares_memory(index.check_many(column), numbers)
+    arrows = (
+        arrow,
+        arrow[5:],
+        pa.chunked_array([arrow[:9], arrow[9:]]),
+        pd.Series(pd.arrays.ArrowExtensionArray(arrow)),
+    )
+    for column in arrows:
+        found = as_arrow(column)
+        assert found is not None
+        for part in found.chunks:
+            assert np.shares_memory(index.check_many(index.from_arrow(part)), numbers)
+    series = pl.Series(numbers)
+    (part,) = as_arrow(series).chunks  # type: ignore[union-attr]
+    assert np.shares_memory(index.from_arrow(part), series.to_numpy(allow_copy=False))
+    rows = pa.array([b"ab", b"cd"], pa.binary(2))
+    assert bits.from_arrow(rows).ctypes.data == rows.buffers()[1].address
 
 
 def test_reports_may_come_as_columns_of_arrow_polars_or_duckdb() -> None:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Protocol, overload
 
+from sottovoce.domain.columns import as_numpy
 from sottovoce.errors import ReportError
 from sottovoce.kernels import column_sums
 from sottovoce.lazy import numpy as np
@@ -80,7 +81,8 @@ class Index:
 
     def from_arrow(self, array: Any) -> NDArray[Any]:
         """A column of Arrow as NumPy sees it, unchecked. Nothing is copied."""
-        return np.asarray(_without_gaps(array))
+        whole = _without_gaps(array)
+        return as_numpy(whole) if pa.types.is_integer(array.type) else np.asarray(whole)
 
     def empty(self, count: int) -> NDArray[Any]:
         return np.empty(count, dtype=self.dtype)

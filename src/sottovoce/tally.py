@@ -89,6 +89,19 @@ class Tally(Generic[R]):
         self.simulated |= simulated
         return self
 
+    def add_outcomes(self, counts: NDArray[np.int64]) -> Tally[R]:
+        """Count so many reports of each outcome, of a mechanism whose reports are numbers: by doubling and adding.
+
+        >>> from sottovoce import Subset
+        >>> m = Subset(6, epsilon=1.0)
+        >>> m.tally().add_outcomes(np.bincount([3, 1, 3, 14], minlength=15)) == m.tally().add_many([3, 1, 3, 14])
+        True
+        """
+        part = Tally(self.mechanism)
+        for digit in reversed(range(int(counts.max(initial=0)).bit_length())):
+            part.merge(part).add_many(np.flatnonzero(counts >> digit & 1))
+        return self.merge(part)
+
     def _counted(self, data: NDArray[Any]) -> NDArray[np.int64]:
         cells, step = np.zeros_like(self.cells), max(ROWS, self.cells.size)
         for at in range(0, len(data), step):

@@ -153,7 +153,7 @@ def _column(asked: dict[str, Any], options: dict[str, Any]) -> Comparison:
     domain = _domain(asked) or Domain(table.labels(asked["column"]), asked["missing"] or "refuse")
     counts, row = np.zeros(domain.size, dtype=np.int64), 1
     for batch in progress(table.batches(), table.progress, "reading"):
-        codes = domain.encode_many(files.answers(batch.column(0), domain, table.csv), first_row=row)
+        codes = domain.encode_many(files.answers(batch.column(0), domain, table.csv, row), first_row=row)
         counts += np.bincount(codes, minlength=domain.size)
         row += len(batch)
     return compare(dict(zip(domain.labels, counts.tolist(), strict=True)), **options)

@@ -3,13 +3,25 @@
 from __future__ import annotations
 
 from pathlib import Path
+from queue import SimpleQueue
 from typing import TYPE_CHECKING, Any
 
 from sottovoce.cli.show import progress
 from sottovoce.errors import FileError, ParameterError, SottovoceError
+from sottovoce.lazy import numpy as np
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from sottovoce.files import ReportFile
+    from sottovoce.mechanisms import Mechanism
+    from sottovoce.reports import Reports
     from sottovoce.tally import Tally
+
+OWN_BYTES = 2**25
+"""The largest tallies of which every thread has its own."""
+MOST_OUTCOMES = 2**16
+"""Reports of more outcomes than that are counted one by one."""
 
 
 def expanded(paths: tuple[Path, ...]) -> tuple[Path, ...]:
@@ -43,13 +55,59 @@ def _here(paths: tuple[Path, ...]) -> dict[str, Tally[Any]]:
         if source.mechanisms != sources[0].mechanisms:
             raise FileError(f"{source.path}: its reports are of {source.mechanisms}, another mechanism "
                             f"than those of {sources[0].path}, {sources[0].mechanisms}")  # fmt: skip
-        for part in progress(source, source.table.progress, "counting"):
-            try:
-                for name, column in part.items():
-                    totals[name].add_many(column)
-            except SottovoceError as error:
-                raise FileError(f"{source.path}: {error}") from None
+        try:
+            _count(source, totals)
+        except SottovoceError as error:
+            raise error if isinstance(error, FileError) else FileError(f"{source.path}: {error}") from None
     return totals
+
+
+def _count(source: ReportFile, totals: dict[str, Tally[Any]]) -> None:
+    """Add the reports of a file. Every thread counts on its own, if the counts are not too large for that."""
+    from sottovoce.files import in_order, workers
+
+    several = workers() if sum(total.cells.nbytes for total in totals.values()) <= OWN_BYTES else 1
+    own = [{name: _Counts(m) for name, m in source.mechanisms.items()} for _ in range(several)]
+    free: SimpleQueue[dict[str, _Counts]] = SimpleQueue()
+    for counts in own:
+        free.put(counts)
+
+    def count(part: dict[str, Reports]) -> None:
+        counts = free.get()
+        try:
+            for name, column in part.items():
+                counts[name].add(column)
+        finally:
+            free.put(counts)
+
+    for _ in progress(in_order(count, source), source.table.progress, "counting"):
+        pass
+    for counts in own:
+        for name, total in totals.items():
+            total.merge(counts[name].tally())
+
+
+class _Counts:
+    """A tally under way. Where a report stands for several cells, they are found once for each different report."""
+
+    def __init__(self, m: Mechanism) -> None:
+        from sottovoce.reports import Index
+
+        self._total = m.tally()
+        self._outcomes: NDArray[np.int64] | None = None
+        if isinstance(m.shape, Index) and m.cells != m.shape.outcomes <= MOST_OUTCOMES:
+            self._outcomes = np.zeros(m.shape.outcomes, dtype=np.int64)
+
+    def add(self, reports: Reports) -> None:
+        if self._outcomes is None:
+            self._total.add_many(reports)
+            return
+        data = self._total.mechanism.shape.check_many(reports.data)
+        self._outcomes += np.bincount(data, minlength=self._outcomes.size)
+        self._total.simulated |= reports.simulated
+
+    def tally(self) -> Tally[Any]:
+        return self._total if self._outcomes is None else self._total.add_outcomes(self._outcomes)
 
 
 def _on_spark(paths: tuple[Path, ...], master: str | None) -> dict[str, Tally[Any]]:

@@ -113,17 +113,33 @@ def _mechanisms(data: Path, asked: list[Question], epsilon: float | None) -> tup
 def _randomized(
     table: Table, sources: dict[str, str], mechanisms: dict[str, Mechanism], stream: Keystream
 ) -> Iterator[dict[str, Reports]]:
-    from sottovoce.files import answers
+    """Reports, batch by batch. Each batch draws from a stream of its own, so that threads do not change a seed's."""
+    from sottovoce import files
 
-    row = 1
-    for batch in table.batches():
-        reports = {}
+    def batches() -> Iterator[tuple[Any, int, Keystream]]:
+        row = 1
+        for batch in table.batches(_listed(sources, mechanisms), files.batch_rows(mechanisms)):
+            yield batch, row, stream.split()
+            row += len(batch)
+
+    def reports(part: tuple[Any, int, Keystream]) -> dict[str, Reports]:
+        batch, row, own = part
+        made = {}
         for name, m in mechanisms.items():
             with _naming(name, len(mechanisms)):
-                values = answers(batch.column(sources[name]), m.domain, table.csv)
-                reports[name] = m.randomize_many(values, seed=stream, first_row=row)
-        yield reports
-        row += len(batch)
+                values = files.answers(batch.column(sources[name]), m.domain, table.csv, row)
+                made[name] = m.randomize_many(values, seed=own, first_row=row)
+        return made
+
+    return files.in_order(reports, batches())
+
+
+def _listed(sources: dict[str, str], mechanisms: dict[str, Mechanism]) -> set[str]:
+    """The columns of which every question wants labels of a list."""
+    from sottovoce.files import is_listed
+
+    others = {sources[name] for name, m in mechanisms.items() if not is_listed(m.domain)}
+    return set(sources.values()) - others
 
 
 @contextmanager

@@ -46,11 +46,17 @@ def as_arrow(values: Any) -> Any | None:
     return pa.chunked_array([part.field(0) for part in column.chunks], column.type.field(0).type)
 
 
+def as_numpy(part: Any) -> NDArray[Any]:
+    """An Arrow array of numbers without gaps as NumPy sees it, not copied. (NumPy's own way loads pandas.)"""
+    column: NDArray[Any] = np.from_dlpack(part)
+    return column
+
+
 def whole_numbers(values: Any, arrow: Any | None) -> NDArray[Any] | None:
     """A column of integers without gaps, as NumPy sees it; None if it is something else."""
     if arrow is not None:
         whole = pa.types.is_integer(arrow.type) and not arrow.null_count
-        return np.concatenate([np.asarray(part) for part in arrow.chunks]) if whole and arrow.num_chunks else None
+        return np.concatenate([as_numpy(part) for part in arrow.chunks]) if whole and arrow.num_chunks else None
     dtype = getattr(values, "dtype", None)
     if isinstance(dtype, np.dtype) and dtype.kind in "iu" and values.ndim == 1:
         return np.asarray(values)
@@ -58,30 +64,44 @@ def whole_numbers(values: Any, arrow: Any | None) -> NDArray[Any] | None:
 
 
 def each_once(column: Any, encode: Callable[[object], int], first_row: int) -> NDArray[np.int64]:
-    """The codes of an Arrow column: every distinct value is encoded once, however long the column."""
+    """The codes of an Arrow column: every distinct value is encoded once in each of its parts."""
+    parts = [np.empty(0, dtype=np.int64)]
+    for part in column.chunks:
+        parts.append(_codes(part, encode, first_row))
+        first_row += len(part)
+    return np.concatenate(parts) if len(parts) != 2 else parts[1]
+
+
+def _codes(part: Any, encode: Callable[[object], int], first_row: int) -> NDArray[np.int64]:
+    """The codes of an Arrow array, by way of a dictionary. A value in the dictionary alone may be anything."""
     try:
-        column = pa.chunked_array([_plain(part) for part in column.chunks], column.type if not column.chunks else None)
-        parts = column.dictionary_encode(null_encoding="encode").chunks  # One dictionary for all of them.
+        coded = part if pa.types.is_dictionary(part.type) else _searchable(part).dictionary_encode()
+        values = [*coded.dictionary.to_pylist(), None]  # The last one stands for a null.
     except (pa.ArrowException, UnicodeDecodeError):
         raise DomainError("an answer must be text, a number or a truth value, got something else") from None
-    if not parts:
-        return np.empty(0, dtype=np.int64)
-    places = np.concatenate([np.asarray(part.indices, dtype=np.int64) for part in parts])
-    codes = np.empty(len(parts[0].dictionary), dtype=np.int64)
-    for place, value in enumerate(parts[0].dictionary.to_pylist()):
+    places = coded.indices
+    if places.null_count:
+        places = places.cast(pa.int64()).fill_null(len(values) - 1)
+    codes = np.array([_code_or_none(value, encode) for value in values], dtype=np.int64)
+    encoded: NDArray[np.int64] = codes[as_numpy(places)]
+    if codes.min() < 0 and (encoded < 0).any():
+        at = int(np.argmax(encoded < 0))
         try:
-            codes[place] = encode(value)
+            encode(values[places[at].as_py()])
         except DomainError as error:
-            row = first_row + int(np.argmax(places == place))
-            raise DomainError(f"row {row}: {error}") from None
-    encoded: NDArray[np.int64] = codes[places]
+            raise DomainError(f"row {first_row + at}: {error}") from None
     return encoded
 
 
-def _plain(part: Any) -> Any:
-    """An Arrow array without a dictionary of its own, its text in a form that Arrow can look through."""
-    if pa.types.is_dictionary(part.type):
-        return _plain(part.dictionary).take(part.indices)
+def _code_or_none(value: object, encode: Callable[[object], int]) -> int:
+    try:
+        return encode(value)
+    except DomainError:
+        return -1
+
+
+def _searchable(part: Any) -> Any:
+    """An Arrow array whose text has a form that Arrow can look through."""
     return part.cast(pa.large_string()) if pa.types.is_string_view(part.type) else part
 
 
@@ -93,4 +113,4 @@ def floats(column: Any, first_row: int) -> Any:
     if column.null_count:
         at = next(row for row, valid in enumerate(column.is_valid().to_pylist(), first_row) if not valid)
         raise DomainError(f"row {at}: an answer must not be missing, got None")
-    return column.to_numpy()
+    return np.concatenate([as_numpy(part) for part in column.chunks]) if column.num_chunks else column.to_numpy()

@@ -1,0 +1,127 @@
+"""Files of reports: written whole, read in batches, with their mechanisms in the metadata."""
+
+from __future__ import annotations
+
+import itertools
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from sottovoce.errors import FileError, ParameterError, ReportError
+from sottovoce.files.paths import reading, writing
+from sottovoce.files.tables import BATCH_BYTES, BATCH_ROWS, Table, writer
+from sottovoce.lazy import numpy as np
+from sottovoce.lazy import pyarrow as pa
+from sottovoce.mechanisms import Mechanism, mechanism
+from sottovoce.reports import Bits, Index, Reports
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+VERSION = 1
+KEY = b"sottovoce"
+GROUP_ROWS = 2**20
+GROUP_BYTES = 2**24
+"""Reports are written in groups of at least so many rows or bytes."""
+MOST_CODED = 2**16
+"""Reports of more outcomes than that, or of bits, would only fill a dictionary that is given up later."""
+
+
+def _arrow_type(m: Mechanism) -> Any:
+    if isinstance(m.shape, Bits):
+        return pa.binary(m.shape.width)
+    if isinstance(m.shape, Index):
+        return pa.from_numpy_dtype(m.shape.dtype)
+    raise FileError(f"reports of {m!r} have no file format")
+
+
+def write_reports(path: Path, mechanisms: Mapping[str, Mechanism], parts: Iterable[Mapping[str, Reports]]) -> int:
+    """Write reports, a column for each question, to a Parquet or Arrow file that carries their mechanisms.
+
+    Returns how many rows there were.
+    """
+    if path.suffix not in (".parquet", ".arrow"):
+        raise FileError(f"{path}: a file of reports must end in .parquet or .arrow")
+    parts = iter(parts)
+    first = next(parts, None)
+    if first is None:
+        raise FileError("there are no answers to randomize")
+    schema, rows = _schema(mechanisms, any(column.simulated for column in first.values())), 0
+    few = [name for name, m in mechanisms.items() if isinstance(m.shape, Index) and m.shape.outcomes <= MOST_CODED]
+    with writing(path) as part, writer(part, path.suffix, schema, use_dictionary=few) as file:
+        for group in _groups(schema, itertools.chain([first], parts)):
+            file.write_table(group)
+            rows += len(group)
+    return rows
+
+
+def _groups(schema: Any, parts: Iterable[Mapping[str, Reports]]) -> Iterator[Any]:
+    """Parts put together, for a reader is slowed down by small groups of rows."""
+    held: list[Any] = []
+    rows = size = 0
+    for columns in parts:
+        arrays = [_arrow_array(columns[field.name].data, field.type) for field in schema]
+        held.append(pa.record_batch(arrays, schema=schema))
+        rows, size = rows + held[-1].num_rows, size + held[-1].nbytes
+        if rows >= GROUP_ROWS or size >= GROUP_BYTES:
+            yield pa.Table.from_batches(held)
+            held, rows, size = [], 0, 0
+    if held:
+        yield pa.Table.from_batches(held)
+
+
+def batch_rows(mechanisms: Mapping[str, Mechanism]) -> int:
+    """How many answers to randomize at a time, so that their reports do not take much memory."""
+    return max(1, min(BATCH_ROWS, BATCH_BYTES // sum(m.shape.empty(1).nbytes for m in mechanisms.values())))
+
+
+def _schema(mechanisms: Mapping[str, Mechanism], simulated: bool) -> Any:
+    questions = {name: m.to_dict() for name, m in mechanisms.items()}
+    note = {"version": VERSION, "questions": questions, "simulated": simulated}
+    fields = [pa.field(name, _arrow_type(m), nullable=False) for name, m in mechanisms.items()]
+    return pa.schema(fields, {KEY: json.dumps(note).encode()})
+
+
+def _arrow_array(data: NDArray[Any], arrow_type: Any) -> Any:
+    """A column of reports as Arrow sees it, not copied. (Arrow's own way loads pandas, for half a second.)"""
+    kind = np.uint8 if data.ndim == 2 else arrow_type.to_pandas_dtype()
+    return pa.Array.from_buffers(arrow_type, len(data), [None, pa.py_buffer(np.ascontiguousarray(data, dtype=kind))])
+
+
+class ReportFile:
+    """A file of reports, read in batches. Their mechanisms and whether they are simulated travel in its metadata."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        note, schema = _note(path)
+        try:
+            self.mechanisms = {name: mechanism(data) for name, data in note["questions"].items()}
+        except ParameterError as error:
+            raise FileError(f"{path}: its mechanism is damaged: {error}") from None
+        self.simulated = bool(note["simulated"])
+        self.table = Table(path, list(self.mechanisms))
+        for name, m in self.mechanisms.items():
+            if schema.field(name).type != _arrow_type(m):
+                raise FileError(f"{path}: reports must be of type {_arrow_type(m)}, got {schema.field(name).type}")
+
+    def __iter__(self) -> Iterator[dict[str, Reports]]:
+        for batch in self.table.batches():
+            try:
+                columns = {name: m.shape.from_arrow(batch.column(name)) for name, m in self.mechanisms.items()}
+            except ReportError as error:
+                raise FileError(f"{self.path}: {error}") from None
+            yield {name: Reports(self.mechanisms[name], data, self.simulated) for name, data in columns.items()}
+
+
+def _note(path: Path) -> tuple[dict[str, Any], Any]:
+    """What a file of reports says of itself, and its schema."""
+    schema = Table(path, []).schema
+    with reading(path):
+        note = json.loads((schema.metadata or {}).get(KEY, b"null"))
+    fields = {"version", "questions", "simulated"}
+    if not isinstance(note, dict) or set(note) != fields or note["version"] != VERSION or not note["questions"]:
+        raise FileError(f"{path}: not a file of sottovoce reports (version {VERSION})")
+    if not isinstance(note["questions"], dict):
+        raise FileError(f"{path}: its questions are damaged")
+    return note, schema

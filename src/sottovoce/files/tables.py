@@ -1,0 +1,231 @@
+"""Columns of answers in CSV, Parquet and Arrow files, read a batch at a time; tables of results, written."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Collection, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from sottovoce.domain import Domain, Options, Scale, Text
+from sottovoce.errors import DomainError, FileError
+from sottovoce.files.paths import reading, writing
+from sottovoce.lazy import load
+from sottovoce.lazy import pyarrow as pa
+
+BATCH_ROWS = 2**17
+BATCH_BYTES = 2**23
+"""Batches are of at most so many rows, and of fewer where rows are long."""
+BLOCK = 2**20
+"""Bytes of a CSV file that are parsed together; Arrow holds several dozen such blocks while it reads ahead."""
+BUFFER = 2**20
+"""Bytes of a Parquet column that are read at a time: a group of rows may hold the whole file."""
+MISSING_TEXT = ["", "NaN", "nan"]
+MAX_DISTINCT = 2**20
+HEADER = 2**20
+DICTIONARY = 4
+"""Bytes of a text's length in a Parquet file. A column that takes less than that must be coded by a dictionary."""
+
+
+class Table:
+    """Some columns of a CSV, Parquet or Arrow file, read in batches."""
+
+    def __init__(self, path: Path, columns: Sequence[str]) -> None:
+        self.path, self.columns = path, list(columns)
+        self._done = 0.0
+        with reading(path), _source(path) as source:
+            self.csv, self.schema, _ = _open(source, path.suffix)
+            names = list(self.schema.names)
+        for name in columns:
+            if names.count(name) > 1:
+                raise FileError(f"{path}: {name!r} is the name of more than one column")
+            if name not in names:
+                raise FileError(f"{path}: no column {name!r}, the columns are {', '.join(names)}")
+
+    def progress(self) -> float:
+        """The share of the file that has been read for the batches taken so far."""
+        return self._done
+
+    def batches(self, listed: Collection[str] = (), rows: int = BATCH_ROWS) -> Iterator[Any]:
+        """Arrow record batches, in the order of the file.
+
+        Columns of `listed` answers, of which there are few different ones, come as Arrow dictionaries where that is
+        quicker.
+        """
+        with reading(self.path), _source(self.path) as source:
+            for whole, done in _open(source, self.path.suffix, self.columns, listed, rows)[2]:
+                self._done = done
+                for at in range(0, len(whole), rows):
+                    yield whole.slice(at, rows)
+
+    def labels(self, column: str) -> list[str]:
+        """The distinct values of a column, sorted, as text. Missing answers are not among them."""
+        found: set[str | None] = set()
+        for batch in self.batches([column]):
+            found.update(_coded(batch.column(column)).unique().to_pylist())
+            found.discard(None)
+            if len(found) > MAX_DISTINCT:
+                raise FileError(f"{self.path}: column {column!r} has more than {MAX_DISTINCT:,} distinct values")
+        if len(found) < 2:
+            raise FileError(f"{self.path}: column {column!r} must hold at least 2 distinct values, has {len(found)}")
+        return sorted(map(str, found))
+
+
+def _source(path: Path) -> Any:
+    """A file that Arrow reads by itself: its reader runs ahead in a thread, where a Python file is not safe."""
+    if path.is_dir():
+        raise FileError(f"{path}: is a directory")
+    return pa.OSFile(str(path))
+
+
+Shares = Iterator[tuple[Any, float]]
+"""Record batches, each with the share of the file that has been read with it."""
+
+
+def _open(
+    source: Any, suffix: str, columns: list[str] | None = None, listed: Collection[str] = (), rows: int = BATCH_ROWS
+) -> tuple[bool, Any, Shares]:
+    """Whether it is CSV, the schema of a table and its record batches. The kind of file is told by its first bytes."""
+    magic, size = source.read(6), source.size()
+    source.seek(0)
+    if magic[:4] == b"PAR1":
+        return False, *_open_parquet(source, columns, listed, rows)
+    if magic == b"ARROW1":
+        arrow = load("pyarrow.ipc").open_file(source)
+        count = arrow.num_record_batches
+        return False, arrow.schema, ((arrow.get_batch(at), (at + 1) / count) for at in range(count))
+    reader = _open_csv(source, "\t" if suffix == ".tsv" else ",", columns, listed)
+    return True, reader.schema, ((batch, source.tell() / size) for batch in reader)
+
+
+def _open_parquet(source: Any, columns: list[str] | None, listed: Collection[str], rows: int) -> tuple[Any, Shares]:
+    parquet = load("pyarrow.parquet")
+    file = parquet.ParquetFile(source, buffer_size=BUFFER)
+    width = _bytes_a_row(file.metadata)
+    packed = [name for name in listed if width.get(name, DICTIONARY + 1) <= DICTIONARY]
+    if packed:
+        file = parquet.ParquetFile(source, buffer_size=BUFFER, read_dictionary=packed, metadata=file.metadata)
+    room = int(BATCH_BYTES / max(1.0, sum(width.get(name, 0.0) for name in columns or ())))
+    return file.schema_arrow, _shares(
+        file.iter_batches(max(1, min(rows, room)), columns=columns), file.metadata.num_rows
+    )
+
+
+def _shares(batches: Iterator[Any], rows: int) -> Shares:
+    done = 0
+    for batch in batches:
+        done += len(batch)
+        yield batch, done / rows if rows else 1.0
+
+
+def _bytes_a_row(metadata: Any) -> dict[str, float]:
+    """What a value takes in each column of a Parquet file before compression."""
+    total: dict[str, int] = {}
+    for group in map(metadata.row_group, range(metadata.num_row_groups)):
+        for chunk in map(group.column, range(group.num_columns)):
+            total[chunk.path_in_schema] = total.get(chunk.path_in_schema, 0) + chunk.total_uncompressed_size
+    return {name: size / max(1, metadata.num_rows) for name, size in total.items()}
+
+
+def _open_csv(source: Any, delimiter: str, columns: list[str] | None, listed: Collection[str]) -> Any:
+    """A CSV reader that takes every value as text: "01" and "1" are two answers.
+
+    In a table with one column an empty line is a missing answer; with more it is just an empty line.
+    """
+    csv = load("pyarrow.csv")
+    alone = delimiter.encode() not in source.read(HEADER).split(b"\n", 1)[0]
+    source.seek(0)
+    convert = csv.ConvertOptions(null_values=MISSING_TEXT, strings_can_be_null=True)
+    if columns:
+        coded = pa.dictionary(pa.int32(), pa.string())
+        convert.include_columns = columns
+        convert.column_types = {name: coded if name in listed else pa.string() for name in columns}
+    parse = csv.ParseOptions(delimiter=delimiter, ignore_empty_lines=not alone)
+    read = csv.ReadOptions(block_size=BLOCK)
+    return csv.open_csv(source, read_options=read, parse_options=parse, convert_options=convert)
+
+
+def _text(array: Any) -> Any:
+    """An Arrow array as text, with NaN and the empty string as nulls."""
+    compute = load("pyarrow.compute")
+    try:
+        text = array.cast(pa.string())
+    except (pa.ArrowException, UnicodeDecodeError):
+        raise FileError(f"a column must hold text, numbers or truth values, got {array.type}") from None
+    filled = compute.binary_length(text).cast(pa.bool_())
+    given = compute.and_kleene(filled, compute.invert(compute.is_null(array, nan_is_null=True)))
+    return compute.if_else(given, text, pa.nulls(1, pa.string())[0])
+
+
+def answers(array: Any, domain: Domain | Scale | Options | Text, csv: bool = False, first_row: int = 1) -> Any:
+    """An Arrow array as answers that a domain understands: text, numbers, or sets of labels.
+
+    An error names its row, counted from `first_row`.
+    """
+    if isinstance(domain, Options):
+        return _sets(array, csv)
+    if is_listed(domain):
+        return _coded(array)
+    if isinstance(domain, Text):
+        return _text(array)
+    kind = pa.float64() if isinstance(domain, Scale) else pa.int64()
+    if array.type == kind and not array.null_count:
+        return array
+    text = _text(array)
+    try:
+        return text.cast(kind)
+    except pa.ArrowInvalid:
+        at = bisect_left(range(len(text)), True, key=lambda row: not _casts(text[: row + 1], kind))
+        wanted = "number" if isinstance(domain, Scale) else f"whole number below {domain.size:,}"
+        raise DomainError(f"row {first_row + at}: an answer must be a {wanted}, got {text[at].as_py()!r:.40}") from None
+
+
+def _casts(text: Any, kind: Any) -> bool:
+    try:
+        text.cast(kind)
+    except pa.ArrowInvalid:
+        return False
+    return True
+
+
+def is_listed(domain: object) -> bool:
+    """Whether answers are labels of a list, so that every different one need be looked at only once."""
+    return isinstance(domain, Domain) and not isinstance(domain.values, range)
+
+
+def _coded(array: Any) -> Any:
+    """An Arrow array of text as a dictionary and places in it."""
+    try:
+        coded = array if pa.types.is_dictionary(array.type) else array.dictionary_encode()
+    except pa.ArrowException:
+        return _text(array)  # It says what is wrong.
+    return pa.DictionaryArray.from_arrays(coded.indices, _text(coded.dictionary))
+
+
+def _sets(array: Any, csv: bool) -> list[Any]:
+    """Lists as they are; text is split at semicolons. In CSV, which knows no null, an empty cell is the empty set."""
+    if pa.types.is_list(array.type) or pa.types.is_large_list(array.type):
+        return list(array.to_pylist())
+    rows = _text(array).to_pylist()
+    if csv:
+        rows = [row or "" for row in rows]
+    return [row if row is None else [label.strip() for label in row.split(";") if label.strip()] for row in rows]
+
+
+def write_table(path: Path, table: Any) -> None:
+    """Write an Arrow table to a CSV, Parquet or Arrow file."""
+    with writing(path) as part:
+        if path.suffix == ".csv":
+            load("pyarrow.csv").write_csv(table, str(part))
+        elif path.suffix in (".parquet", ".arrow"):
+            with writer(part, path.suffix, table.schema) as file:
+                file.write_table(table)
+        else:
+            raise FileError(f"{path}: a table must end in .csv, .parquet or .arrow")
+
+
+def writer(path: Path, suffix: str, schema: Any, **options: Any) -> Any:
+    """What writes a Parquet or Arrow file; the options are for Parquet."""
+    if suffix == ".arrow":
+        return load("pyarrow.ipc").new_file(str(path), schema)
+    return load("pyarrow.parquet").ParquetWriter(str(path), schema, compression="zstd", **options)
