@@ -7,6 +7,9 @@ from typing import TYPE_CHECKING
 import numba
 import numpy as np
 
+from sottovoce.kernels import HEAD, TRIES
+from sottovoce.kernels.vectors import inner, normalise, planes  # noqa: F401
+
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
@@ -16,24 +19,34 @@ READ_ONLY = numba.types.Array(numba.uint64, 2, "C", readonly=True)
 """Reports are not to be changed; numba takes an array that could be for one that will not."""
 
 
-@numba.njit("int64(uint64[::1], uint64, int64, uint64[::1], uint64[::1])", cache=True, nogil=True)
-def head(
-    words: NDArray[np.uint64], bound: int, steps: int, under: NDArray[np.uint64], still: NDArray[np.uint64]
+@numba.njit(inline="always")
+def _compare(word: np.uint64, bound: np.uint64, below: np.uint64, open_: np.uint64) -> tuple[np.uint64, np.uint64]:
+    """One bit of 64 coins beside the last of the bound: a coin that differs from it is decided."""
+    ones = np.uint64(0) - (bound & np.uint64(1))
+    return below | open_ & ~word & ones, open_ & ~(word ^ ones)
+
+
+@numba.njit(inline="always")
+def _head(
+    words: NDArray[np.uint64], bound: np.uint64, steps: int, under: NDArray[np.uint64], still: NDArray[np.uint64]
 ) -> int:
-    """The first `steps` bits of 64 coins a word, compared with those of the bound. A word stays in registers."""
+    """A word stays in registers for all of its steps, and eight words go side by side."""
     count, left = under.size, 0
     for i in range(count):
         below, open_ = np.uint64(0), ~np.uint64(0)
         for step in range(steps):
-            ones = open_ & words[step * count + i]
-            if bound >> np.uint64(steps - 1 - step) & np.uint64(1):
-                below |= open_ ^ ones
-                open_ = ones
-            else:
-                open_ ^= ones
+            below, open_ = _compare(words[step * count + i], bound >> np.uint64(steps - 1 - step), below, open_)
         under[i], still[i] = below, open_
         left += open_ != np.uint64(0)
     return left
+
+
+@numba.njit("int64(uint64[::1], uint64, int64, uint64[::1], uint64[::1])", cache=True, nogil=True)
+def head(
+    words: NDArray[np.uint64], bound: np.uint64, steps: int, under: NDArray[np.uint64], still: NDArray[np.uint64]
+) -> int:
+    """The first `steps` bits of 64 coins a word. The compiler makes more of a number that it knows: here, the usual."""
+    return _head(words, bound, HEAD, under, still) if steps == HEAD else _head(words, bound, steps, under, still)
 
 
 @numba.njit("int64(uint64[::1], boolean, uint64[::1], uint64[::1])", cache=True, nogil=True)
@@ -62,6 +75,39 @@ def settle(
         coins[where[i]] = under[i]
         where[left], under[left], still[left] = where[i], under[i], still[i]  # Overwritten unless it is open.
         left += still[i] != np.uint64(0)
+    return left
+
+
+@numba.njit("void(uint8[:, ::1], int64[::1], boolean[::1])", cache=True, nogil=True)
+def put(rows: NDArray[np.uint8], codes: NDArray[np.int64], bits: NDArray[np.bool_]) -> None:
+    """In each row of bits, set the one of a value to what is given."""
+    for i in range(codes.size):
+        byte, place = codes[i] >> 3, np.uint8(codes[i] & 7)
+        rows[i, byte] = rows[i, byte] & ~(np.uint8(1) << place) | np.uint8(bits[i]) << place
+
+
+@numba.njit(
+    "int64(uint32[:, ::1], int64, int64, int64[::1], uint8[:, ::1], int64[::1], int64[::1])", cache=True, nogil=True
+)
+def toggle(
+    drawn: NDArray[np.uint32], limit: int, others: int,
+    each: NDArray[np.int64], rows: NDArray[np.uint8], codes: NDArray[np.int64], excess: NDArray[np.int64],
+) -> int:  # fmt: skip
+    """A few draws for every row that is to be resized, without a branch: nobody can foresee which are of use."""
+    left, divisor, most = 0, np.uint32(others), np.uint64(limit)
+    for i in range(each.size):
+        row, code = rows[each[i]], codes[each[i]]
+        rest, ones = abs(excess[each[i]]), np.uint8(excess[each[i]] > 0)
+        for at in range(TRIES):
+            other = np.int64(drawn[i, at] % divisor)
+            other += other >= code
+            byte, place = row[other >> 3], np.uint8(other & 7)
+            use = np.uint8(drawn[i, at] < most) & np.uint8(byte >> place & np.uint8(1) == ones) & np.uint8(rest != 0)
+            row[other >> 3] = byte ^ use << place
+            rest -= use
+        excess[each[i]] = rest if ones else -rest
+        each[left] = each[i]
+        left += rest != 0
     return left
 
 
