@@ -87,6 +87,15 @@ def test_column_sums(way: str, width: int, count: int) -> None:
         assert kernels.column_sums(given_rows).tolist() == expected.tolist()
 
 
+def test_column_sums_of_many_rows(way: str) -> None:
+    """More than bytes can count before they are unloaded, and some rows that fill no round."""
+    rows = np.full((3 * 255 * 16 + 11, 64), 255, dtype=np.uint8)
+    rows[::3, 5] = 0b10
+    rows[:, 63] = np.arange(len(rows)) & 0xFF
+    expected = np.unpackbits(rows, axis=1, bitorder="little").sum(axis=0, dtype=np.int64)
+    assert kernels.column_sums(rows).tolist() == expected.tolist()
+
+
 def test_a_broken_adder_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
     class Broken:
         @staticmethod

@@ -202,9 +202,10 @@ def column_sums(rows: NDArray[np.uint8]) -> NDArray[np.int64]:
 
 
 def _compiled_sums(compiled: Any, rows: NDArray[np.uint8]) -> NDArray[np.int64]:
-    """The rows are read as words of 64 bits: as many together as fill whole words."""
+    """The rows are read as words of 64 bits: as many together as fill whole words, and as a processor takes at once."""
     width = rows.shape[1]
     together = 8 // math.gcd(width, 8)
+    together *= -(-64 // (together * width))
     full = len(rows) - len(rows) % together
     words = np.ascontiguousarray(rows[:full]).reshape(-1).view("<u8").reshape(-1, together * width // 8)
     total = np.zeros(64 * words.shape[1], dtype=np.int64)

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
 ROWS = 16
 """Rows that one round of full adders takes in."""
+EACH_BYTE = np.uint64(0x0101010101010101)
 READ_ONLY = numba.types.Array(numba.uint64, 2, "C", readonly=True)
 """Reports are not to be changed; numba takes an array that could be for one that will not."""
 
@@ -125,17 +126,27 @@ def _count(words: NDArray[np.uint64], worth: int, total: NDArray[np.int64]) -> N
             total[64 * j + bit] += worth * np.int64(words[j] >> np.uint64(bit) & np.uint64(1))
 
 
+@numba.njit("void(uint64[:, ::1], int64[::1])", cache=True, nogil=True)
+def _unload(lanes: NDArray[np.uint64], total: NDArray[np.int64]) -> None:
+    """Add the bytes, which count sixteens, and begin again at zero: byte k of lane b is for bit 8 k + b of a word."""
+    for bit in range(8):
+        for j in range(lanes.shape[1]):
+            for byte in range(8):
+                total[64 * j + 8 * byte + bit] += 16 * np.int64(lanes[bit, j] >> np.uint64(8 * byte) & np.uint64(255))
+            lanes[bit, j] = 0
+
+
 @numba.njit([numba.void(READ_ONLY, numba.int64[::1])], cache=True, nogil=True)
 def column_sums(rows: NDArray[np.uint64], total: NDArray[np.int64]) -> None:
     """Add to `total` how many rows have each bit set.
 
     Sixteen rows at a time go through fifteen full adders, which keep what is left of ones, twos, fours and eights for
-    the next sixteen; only the sixteens that come out are counted bit by bit.
+    the next sixteen. The sixteens that come out are counted in bytes, eight to a word, before the bytes overflow.
     """
     count, width = rows.shape
     full = count - count % ROWS
     left = np.zeros((4, width), dtype=np.uint64)
-    sixteens = np.zeros(width, dtype=np.uint64)
+    sixteens, lanes = np.zeros(width, dtype=np.uint64), np.zeros((8, width), dtype=np.uint64)
     for at in range(0, full, ROWS):
         for j in range(width):
             ones, twos, fours, eights = left[0, j], left[1, j], left[2, j], left[3, j]
@@ -155,7 +166,12 @@ def column_sums(rows: NDArray[np.uint64], total: NDArray[np.int64]) -> None:
             fours, f = _add(fours, c, d)
             left[3, j], sixteens[j] = _add(eights, e, f)
             left[0, j], left[1, j], left[2, j] = ones, twos, fours
-        _count(sixteens, 16, total)
+        for bit in range(8):
+            for j in range(width):
+                lanes[bit, j] += sixteens[j] >> np.uint64(bit) & EACH_BYTE
+        if at // ROWS % 255 == 254:
+            _unload(lanes, total)
+    _unload(lanes, total)
     for level in range(4):
         _count(left[level], 1 << level, total)
     for at in range(full, count):

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from sottovoce.estimate import Result
 
 MAX_CHANNEL = 2**20
-ROWS, BYTES = 2**16, 2**20
+ROWS, BYTES = 2**16, 2**23
 """Answers randomized at a time, and bytes of reports, so that the work stays in the processor's cache."""
 
 
