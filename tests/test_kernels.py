@@ -215,7 +215,7 @@ def test_a_broken_column_is_caught(m: Mechanism) -> None:
 @pytest.mark.parametrize(
     "m",
     [*COLUMNS, sv.Unary(1024, 1.0), sv.Unary(77, 0.5), sv.Subset(9, 0.5, size=5), sv.Subset(1000, 1.0),
-     sv.Projective(1000, 1.0), sv.LocalHash(1000, 3.0)],
+     sv.Subset(128, 1.0), sv.Subset(129, 1.0), sv.Projective(1000, 1.0), sv.LocalHash(1000, 3.0)],
     ids=repr,
 )  # fmt: skip
 def test_compiled_columns_are_the_same(m: Mechanism, count: int, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -26,6 +26,8 @@ BLOCK = 2**15
 """Words handled at a time, so that the work stays in the processor's cache."""
 ZEROS = bytes(8 * BLOCK)
 """What is encrypted: the keystream itself comes out."""
+SPARE = 11
+"""The low bits of a word that a draw of 53 bits leaves out."""
 COUNTERS = 2**32
 """Blocks that a cipher numbers before the rest of its counter must grow."""
 
@@ -133,18 +135,21 @@ class Keystream:
 
     def draws(self, count: int) -> NDArray[np.uint64]:
         """Integers, uniform over 0 .. 2^53 - 1."""
-        return self.words(count) >> np.uint64(11)
+        return self.words(count) >> np.uint64(SPARE)
 
     def bernoulli(self, p: Probability, count: int) -> NDArray[np.bool_]:
-        return self.draws(count) < np.uint64(threshold(p))
+        return self.words(count) < np.uint64(threshold(p) << SPARE)
 
     def below(self, k: int, count: int) -> NDArray[np.int64]:
         """Integers, uniform over 0 .. k - 1, by the same rejection as `Source.below`."""
         bits = self.draws(count)
-        limit = np.uint64(GRID - GRID % k)
-        while (again := np.flatnonzero(bits >= limit)).size:
+        limit = GRID - GRID % k
+        while limit < GRID and (again := np.flatnonzero(bits >= limit)).size:
             bits[again] = self.draws(again.size)
-        return (bits % np.uint64(k)).astype(np.int64)
+        runs = bits // np.uint64(k)  # NumPy divides by one number much faster than it takes a remainder.
+        runs *= np.uint64(k)
+        bits -= runs
+        return bits.view(np.int64)
 
     def coins(self, p: Probability, count: int) -> NDArray[np.uint64]:
         """Words of 64 independent coins each, every bit set with probability exactly p."""

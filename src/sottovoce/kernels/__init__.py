@@ -157,9 +157,8 @@ def resize(draw: Any, rows: NDArray[np.uint8], codes: NDArray[np.int64], sizes: 
     favours none when it is done. Places are drawn by 32 bits, and as everywhere the incomplete last run is ignored.
     """
     others, compiled = length - 1, loops(rows.nbytes) or sys.modules[__name__]
-    limit = 2**32 - 2**32 % others
-    width = rows.shape[1]
-    words = rows.view(np.uint64) if width % 8 == 0 else rows
+    limit, codes = 2**32 - 2**32 % others, np.ascontiguousarray(codes)
+    words = rows.view(np.uint64) if rows.shape[1] % 8 == 0 else rows
     excess = np.bitwise_count(words).sum(axis=1, dtype=np.int64) - sizes
     each = np.flatnonzero(excess)
     while each.size:
