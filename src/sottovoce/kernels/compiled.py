@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numba
 import numpy as np
 
-from sottovoce.kernels import HEAD, TRIES
+from sottovoce.kernels import HEAD
 from sottovoce.kernels.vectors import inner, normalise, planes  # noqa: F401
 
 if TYPE_CHECKING:
@@ -99,7 +99,7 @@ def toggle(
     for i in range(each.size):
         row, code = rows[each[i]], codes[each[i]]
         rest, ones = abs(excess[each[i]]), np.uint8(excess[each[i]] > 0)
-        for at in range(TRIES):
+        for at in range(drawn.shape[1]):
             other = np.int64(drawn[i, at] % divisor)
             other += other >= code
             byte, place = row[other >> 3], np.uint8(other & 7)
