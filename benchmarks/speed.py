@@ -61,7 +61,8 @@ class Row:
     mechanism: str
     side: str
     ours: float
-    limit: float
+    bytes: float
+    limit: float = 0.0
     numpy: float | None = None
     library: float | None = None
     library_name: str = ""
@@ -138,8 +139,8 @@ def machine() -> Pair:
     return 32 * 8 * BLOCK / keystream, big.nbytes / seconds(lambda: np.add.reduce(big))
 
 
-def ours(name: str, n: int, speed: Pair) -> list[Row]:
-    """Both sides of a mechanism on one core, and how far they could go."""
+def ours(name: str, n: int) -> list[Row]:
+    """Both sides of a mechanism on one core, and the bytes that a report draws or has."""
     os.environ["SOTTO_THREADS"] = "1"
     m, stream = KINDS[name](DOMAIN, epsilon=EPSILON), Counting()
     answers = np.random.default_rng(2).integers(0, DOMAIN, n // 4 if m.bits >= DOMAIN else n)
@@ -147,13 +148,8 @@ def ours(name: str, n: int, speed: Pair) -> list[Row]:
     m.randomize_many(few, stream)
     width = reports.data.nbytes / len(reports)
     return [
-        Row(
-            name,
-            "client",
-            answers.size / seconds(lambda: m.randomize_many(answers)),
-            speed[0] * few.size / stream.drawn,
-        ),
-        Row(name, "server", answers.size / seconds(lambda: m.tally().add_many(reports)), speed[1] / width),
+        Row(name, "client", answers.size / seconds(lambda: m.randomize_many(answers)), stream.drawn / few.size),
+        Row(name, "server", answers.size / seconds(lambda: m.tally().add_many(reports)), width),
     ]
 
 
@@ -172,17 +168,18 @@ def peers() -> list[dict[str, Any]]:
     return found
 
 
-def measured(n: int, speed: Pair) -> tuple[dict[str, Pair], Pair, list[Row]]:
+def measured(n: int) -> tuple[Pair, dict[str, Pair], Pair, list[Row]]:
     """NumPy and ours in turns, the best of each: other work on the machine slows down now one, now the other."""
     yardstick: dict[str, Pair] = {}
-    single, rows = (0.0, 0.0), [Row(name, side, 0.0, 0.0) for name in KINDS for side in SIDES]
+    speed, single, rows = (0.0, 0.0), (0.0, 0.0), [Row(name, side, 0.0, 0.0) for name in KINDS for side in SIDES]
     for _ in range(ROUNDS):
+        speed = better(speed, machine())
         found = {"KRR": plain_response(n), "Unary": plain_unary(2**13, np.float64)}
         yardstick = {name: better(pair, yardstick.get(name, pair)) for name, pair in found.items()}
         single = better(single, plain_unary(2**13, np.float32))
-        again = [row for name in KINDS for row in ours(name, n, speed)]
+        again = [row for name in KINDS for row in ours(name, n)]
         rows = [max(pair, key=lambda row: row.ours) for pair in zip(rows, again, strict=True)]
-    return yardstick, single, rows
+    return speed, yardstick, single, rows
 
 
 def better(a: Pair, b: Pair) -> Pair:
@@ -285,11 +282,11 @@ def main() -> None:
     parser.add_argument("--cores", action=argparse.BooleanOptionalAction, default=True)
     options = parser.parse_args()
     kernels.loops(kernels.WORTH + 1)
-    speed = machine()
-    yardstick, single, rows = measured(options.n, speed)
+    speed, yardstick, single, rows = measured(options.n)
     libraries = peers() if options.peers else []
     cores = speed_cores.cores(list(KINDS), DOMAIN, EPSILON) if options.cores else {}
     for row in rows:
+        row.limit = speed[SIDES.index(row.side)] / row.bytes
         compare(row, yardstick, libraries)
         if found := cores.get((row.mechanism, row.side)):
             row.two_threads, row.two_processes = found.two_threads, found.two_processes
