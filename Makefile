@@ -22,7 +22,7 @@ format: $(STAMP)
 	$(BIN)/ruff format .
 
 bench: $(STAMP)  ## Speed and accuracy beside the field's other libraries, NumPy and the machine's limits
-	$(BIN)/python benchmarks/speed.py --growth --json speed.json
+	$(BIN)/python benchmarks/speed.py --growth --json speed.json --plot docs/figures/speed.svg
 	$(BIN)/python benchmarks/frequencies.py
 
 docs: $(STAMP)  ## The site, in site/

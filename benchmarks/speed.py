@@ -1,11 +1,12 @@
-"""Clients and servers a second, beside plain NumPy and the rates of research code, and how both grow: one run, minutes.
+"""Clients and servers a second beside the field's libraries, plain NumPy and the machine's limits: one run, minutes.
 
-    .venv/bin/python benchmarks/speed.py [--json FILE] [--plot FILE] [--n N] [--growth]
+    .venv/bin/python benchmarks/speed.py [--json FILE] [--plot FILE] [--growth] [--no-peers] [--no-cores]
 
-Ours draws from AES-256 in counter mode keyed by the operating system; NumPy from its seeded generator. The research C++
-(seeded mt19937) cannot be installed here. Its rates and those of the libraries were measured once on a machine of this
-class together with NumPy's, and are scaled by what NumPy does in this run. `limit` is what the machine allows: the
-keystream or the memory that a row needs, at the speed that the cipher or a plain sum has in this run.
+Ours draws from AES-256 in counter mode keyed by the operating system; the others from seeded generators. Everything is
+measured in this run, but for the research C++ (seeded mt19937), which cannot be installed: its rates were measured once
+on a machine of this class together with NumPy's, and are scaled by what NumPy does now. Rates are those of one core,
+in time of the processor, the best of a few runs. `limit` is what the machine allows: the keystream that a report
+draws at the speed of the cipher, or the bytes of a report at the speed of memory.
 """
 
 from __future__ import annotations
@@ -19,18 +20,20 @@ import sys
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from statistics import median
-from time import perf_counter
 from typing import Any
 
+import frequencies
 import numpy as np
+import speed_cores
 from numpy.typing import NDArray
+from speed_peers import best
 
 from sottovoce import KRR, Hadamard, LocalHash, Projective, Subset, Unary, kernels
-from sottovoce.randomness import Keystream
+from sottovoce.randomness import BLOCK, Keystream
 from sottovoce.render import text_table
 
-DOMAIN, EPSILON, REPEATS = 1024, 1.0, 5
+DOMAIN, EPSILON, ROUNDS, TIMEOUT = 1024, 1.0, 8, 600
+SIDES = ("client", "server")
 KINDS: dict[str, Callable[..., Any]] = {
     "KRR": KRR,
     "Unary": Unary,
@@ -39,132 +42,193 @@ KINDS: dict[str, Callable[..., Any]] = {
     "Hadamard": Hadamard,
     "Projective": Projective,
 }
-# Users a second, one core, D = 1024, epsilon = 1: client and server.
-NUMPY_THEN = {"KRR": (52e6, 560e6), "Unary": (0.20e6, 2.0e6)}
-CPP_THEN = {
+Pair = tuple[float, float]
+# Users a second then, one core, D = 1024, epsilon = 1: client and server.
+NUMPY_THEN: dict[str, Pair] = {"KRR": (52e6, 560e6), "Unary": (0.20e6, 2.0e6)}
+CPP_THEN: dict[str, Pair] = {
     "KRR": (22e6, 50e6),
     "Unary": (75e3, 3e3),
     "Subset": (40e3, 1.0e6),
     "Hadamard": (6e6, 43e6),
     "Projective": (5.4e6, 47e6),
 }
-LIBRARIES_THEN = {"KRR": (1.4e6, 5e6), "Unary": (37e3, 0.5e6), "LocalHash": (0.2e6, 1.1e3), "Subset": (42e3, 10e3)}
-DRAWN = {"KRR": 16.0, "LocalHash": 24.0, "Hadamard": 24.0, "Projective": 32.0}
-"""Bytes of keystream that a report needs; those of bits need about 7.3 bits of it for each of theirs."""
 
 
 @dataclass
 class Row:
-    """The rates of one mechanism: users a second."""
+    """One side of one mechanism: users a second, and as multiples of what others do."""
 
     mechanism: str
-    client: float
-    server: float
-    client_two_cores: float
-    server_two_cores: float
-    client_over_numpy: float | None
-    server_over_numpy: float | None
-    client_over_library: float | None
-    server_over_library: float | None
-    client_over_cpp: float | None
-    server_over_cpp: float | None
-    client_limit: float
-    server_limit: float
+    side: str
+    ours: float
+    bytes: float
+    limit: float = 0.0
+    numpy: float | None = None
+    library: float | None = None
+    library_name: str = ""
+    cpp: float | None = None
+    two_threads: float | None = None
+    two_processes: float | None = None
+
+    def cells(self) -> list[str]:
+        others = [value for peer in (self.numpy, self.library, self.cpp) for value in (number(peer), self.over(peer))]
+        cores = [f"{value:.2f}" if value else "" for value in (self.two_threads, self.two_processes)]
+        share = f"{100 * self.ours / self.limit:.0f}%"
+        return [self.mechanism, self.side, number(self.ours), *others, *cores, number(self.limit), share]
+
+    def over(self, peer: float | None) -> str:
+        return (
+            f"{self.ours / peer:,.3g} x"
+            if peer and self.ours / peer < 1000
+            else f"{self.ours / peer:,.0f} x"
+            if peer
+            else ""
+        )
 
 
-def seconds(work: Callable[[], object], repeats: int = REPEATS) -> float:
+HEADER = ["mechanism", "side", "ours", "NumPy", "", "library", "", "C++", "", "2 threads", "2 procs", "limit", "of it"]
+
+
+def seconds(work: Callable[[], object]) -> float:
+    """The least of a few, once what is loaded or compiled on first use is there."""
     work()
-    spent = []
-    for _ in range(repeats):
-        start = perf_counter()
-        work()
-        spent.append(perf_counter() - start)
-    return median(spent)
+    return best(work)
 
 
-def threads(count: int) -> None:
-    os.environ["SOTTO_THREADS"] = str(count)
+def plain_response(n: int) -> Pair:
+    """K-ary randomized response in NumPy without any care: its generator, whole arrays."""
+    generator, p = np.random.default_rng(1), float(KRR(DOMAIN, EPSILON).p)
+    answers = generator.integers(0, DOMAIN, n)
+
+    def client() -> NDArray[Any]:
+        other = generator.integers(0, DOMAIN - 1, n)
+        return np.where(generator.random(n) < p, answers, other + (other >= answers))
+
+    reports = client()
+    return n / seconds(client), n / seconds(lambda: np.bincount(reports, minlength=DOMAIN))
 
 
-def plain(name: str, answers: NDArray[np.int64], m: Any) -> tuple[float, float]:
-    """What NumPy does without any care: its generator, whole arrays."""
-    generator, n = np.random.default_rng(1), answers.size
-    if name == "KRR":
+def plain_unary(n: int, dtype: type) -> Pair:
+    """Unary encoding in the same way. Numbers of 32 bits are quicker to draw, but know 2^24 probabilities only."""
+    generator, q = np.random.default_rng(1), float(Unary(DOMAIN, EPSILON).q)
+    answers = generator.integers(0, DOMAIN, n)
 
-        def client() -> NDArray[Any]:
-            other = generator.integers(0, DOMAIN - 1, n)
-            return np.where(generator.random(n) < float(m.p), answers, other + (other >= answers))
-
-        reports = client()
-        return n / seconds(client), n / seconds(lambda: np.bincount(reports, minlength=DOMAIN))
-    few = answers[: n // 32]
-
-    def bits() -> NDArray[Any]:
-        rows = generator.random((few.size, DOMAIN), dtype=np.float32) < float(m.q)
-        rows[np.arange(few.size), few] = generator.random(few.size) < 0.5
+    def client() -> NDArray[Any]:
+        rows = generator.random((n, DOMAIN), dtype=dtype) < q
+        rows[np.arange(n), answers] = generator.random(n) < 0.5
         return rows
 
-    rows = bits()
-    return few.size / seconds(bits), few.size / seconds(lambda: rows.sum(axis=0))
+    rows = client()
+    return n / seconds(client), n / seconds(lambda: rows.sum(axis=0))
 
 
-def machine(stream: Keystream) -> tuple[float, float]:
-    """Bytes a second: of keystream, and of memory that is read."""
-    big = np.ones(2**24, dtype=np.int64)
-    return 2**23 / seconds(lambda: stream.words(2**20)), big.nbytes / seconds(lambda: np.add.reduce(big))
+class Counting(Keystream):
+    """A keystream that counts its bytes."""
+
+    drawn = 0
+
+    def words(self, count: int) -> NDArray[np.uint64]:
+        self.drawn += 8 * count
+        return super().words(count)
 
 
-def measure(name: str, n: int, yardstick: dict[str, tuple[float, float]], speed: tuple[float, float]) -> Row:
-    m = KINDS[name](DOMAIN, epsilon=EPSILON)
-    wide = m.bits >= DOMAIN
-    answers = np.random.default_rng(2).integers(0, DOMAIN, n if not wide else max(n // 4, 2 * kernels.PART))
-    rates: list[float] = []
-    for cores in (1, 2):
-        threads(cores)
-        reports = m.randomize_many(answers)
-        rates.append(answers.size / seconds(lambda: m.randomize_many(answers)))
-        rates.append(answers.size / seconds(lambda: m.tally().add_many(reports)))  # noqa: B023
-    client, server, client_two, server_two = rates
+def machine() -> Pair:
+    """Bytes a second: of keystream as it is used, and of memory that is read."""
+    stream, big = Keystream(), np.ones(2**24, dtype=np.int64)
+    keystream = seconds(lambda: [stream.words(BLOCK) for _ in range(32)])
+    return 32 * 8 * BLOCK / keystream, big.nbytes / seconds(lambda: np.add.reduce(big))
+
+
+def ours(name: str, n: int) -> list[Row]:
+    """Both sides of a mechanism on one core, and the bytes that a report draws or has."""
+    os.environ["SOTTO_THREADS"] = "1"
+    m, stream = KINDS[name](DOMAIN, epsilon=EPSILON), Counting()
+    answers = np.random.default_rng(2).integers(0, DOMAIN, n // 4 if m.bits >= DOMAIN else n)
+    reports, few = m.randomize_many(answers), answers[: 2**16]
+    m.randomize_many(few, stream)
     width = reports.data.nbytes / len(reports)
-    drawn = 7.3 * width if wide else DRAWN.get(name, 16.0)
+    return [
+        Row(name, "client", answers.size / seconds(lambda: m.randomize_many(answers)), stream.drawn / few.size),
+        Row(name, "server", answers.size / seconds(lambda: m.tally().add_many(reports)), width),
+    ]
 
-    def over(then: dict[str, tuple[float, float]], at: int, rate: float, scaled: bool) -> float | None:
-        if name not in then:
-            return None
-        base = yardstick["KRR" if not wide else "Unary"][at] / NUMPY_THEN["KRR" if not wide else "Unary"][at]
-        return rate / (then[name][at] * (base if scaled else 1))
 
-    return Row(
-        name, client, server, client_two, server_two,
-        client / yardstick[name][0] if name in yardstick else None,
-        server / yardstick[name][1] if name in yardstick else None,
-        over(LIBRARIES_THEN, 0, client, True), over(LIBRARIES_THEN, 1, server, True),
-        over(CPP_THEN, 0, client, True), over(CPP_THEN, 1, server, True),
-        speed[0] / drawn, speed[1] / width,
-    )  # fmt: skip
+def peers() -> list[dict[str, Any]]:
+    """What the libraries do: pure-ldp and multi-freq-ldpy in their own environment, OpenDP in ours."""
+    found = []
+    for library in (*frequencies.REQUIREMENTS, "opendp"):
+        own = library in frequencies.REQUIREMENTS
+        python = frequencies.PYTHON if own else sys.executable
+        failure = frequencies.install(library) if own else ""
+        command = [python, frequencies.HERE / "speed_peers.py", library, str(DOMAIN), str(EPSILON)]
+        lines, failure = ("", failure) if failure else frequencies.run(command, TIMEOUT)
+        found += [json.loads(line) for line in lines.splitlines()]
+        if failure:
+            found.append({"library": library, "mechanism": "", "failure": failure})
+    return found
+
+
+def measured(n: int) -> tuple[Pair, dict[str, Pair], Pair, list[Row]]:
+    """NumPy and ours in turns, the best of each: other work on the machine slows down now one, now the other."""
+    yardstick: dict[str, Pair] = {}
+    speed, single, rows = (0.0, 0.0), (0.0, 0.0), [Row(name, side, 0.0, 0.0) for name in KINDS for side in SIDES]
+    for _ in range(ROUNDS):
+        speed = better(speed, machine())
+        found = {"KRR": plain_response(n), "Unary": plain_unary(2**13, np.float64)}
+        yardstick = {name: better(pair, yardstick.get(name, pair)) for name, pair in found.items()}
+        single = better(single, plain_unary(2**13, np.float32))
+        again = [row for name in KINDS for row in ours(name, n)]
+        rows = [max(pair, key=lambda row: row.ours) for pair in zip(rows, again, strict=True)]
+    return speed, yardstick, single, rows
+
+
+def better(a: Pair, b: Pair) -> Pair:
+    return max(a[0], b[0]), max(a[1], b[1])
+
+
+def compare(row: Row, yardstick: dict[str, Pair], libraries: list[dict[str, Any]]) -> None:
+    """Put what others do beside a row: NumPy, the best of the libraries, and the C++ at the pace of this machine."""
+    at = SIDES.index(row.side)
+    if row.mechanism in yardstick:
+        row.numpy = yardstick[row.mechanism][at]
+    if row.mechanism in CPP_THEN:
+        pace = "Unary" if row.mechanism in ("Unary", "Subset") else "KRR"
+        row.cpp = CPP_THEN[row.mechanism][at] * yardstick[pace][at] / NUMPY_THEN[pace][at]
+    rates = [
+        (each[row.side], each["library"])
+        for each in libraries
+        if each["mechanism"] == row.mechanism and each.get(row.side)
+    ]
+    if rates:
+        row.library, row.library_name = max(rates)
 
 
 GROWTH = """
-import resource, sys, time, numpy as np, sottovoce as sv
+import sys, time, numpy as np, sottovoce as sv
 kind, n, size = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
 m = getattr(sv, kind)(size, epsilon=1.0)
-start, tally = time.perf_counter(), m.tally()
+m.tally().add_many(m.randomize_many(np.arange(1000) % size)).estimate()
+start, tally = time.process_time(), m.tally()
 for at in range(0, n, 10**6):
     part = np.arange(at, min(at + 10**6, n)) % size
     tally.add_many(m.randomize_many(part))
 tally.estimate()
-print(time.perf_counter() - start, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)
+spent = time.process_time() - start
+peak = next(line for line in open("/proc/self/status") if line.startswith("VmHWM"))
+print(spent, int(peak.split()[1]) / 1024)
 """
 
 
 def growth() -> list[dict[str, float | str]]:
-    """Time and peak memory in a process of its own, from answers to estimates."""
+    """Time of one core and peak memory in a process of its own, from answers to estimates, on Linux."""
     cases = [("KRR", 10**power, 1024) for power in (5, 6, 7, 8)]
-    cases += [("Projective", 10**6, 2**power) for power in (4, 8, 12, 16, 20)]
+    cases += [("Projective", 10**7, 2**power) for power in (4, 8, 12, 16, 20)]
     rows: list[dict[str, float | str]] = []
     for kind, n, size in cases:
         command = [sys.executable, "-c", GROWTH, kind, str(n), str(size)]
-        spent, memory = subprocess.run(command, capture_output=True, text=True, check=True, timeout=600).stdout.split()
+        settings = os.environ | {"SOTTO_THREADS": "1", "SOTTO_COMPILED": "1"}
+        done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=TIMEOUT, env=settings)
+        spent, memory = done.stdout.split()
         rows.append({"mechanism": kind, "n": n, "D": size, "seconds": float(spent), "peak_MB": float(memory)})
     return rows
 
@@ -183,64 +247,63 @@ def plainly(value: float | str) -> str:
 
 
 def draw(rows: list[Row], path: Path) -> None:
-    """Rates as shares of what the machine allows."""
+    """Rates beside those of others, and what the machine allows."""
     import matplotlib
 
     matplotlib.use("Agg")
     import matplotlib.pyplot as plt
 
-    figure, axes = plt.subplots(1, 2, figsize=(9, 3.2), sharey=True, layout="constrained")
-    for ax, side in zip(axes, ("client", "server"), strict=True):
-        for at, row in enumerate(rows):
-            rate, limit = getattr(row, side), getattr(row, f"{side}_limit")
-            ax.plot([rate, limit], [at, at], color="#c8c8c8", zorder=1)
-            ax.scatter([limit], [at], marker="|", s=120, color="#8a8a8a", zorder=2)
-            ax.scatter([rate], [at], color="#1f6f8b", zorder=3)
-            cpp = CPP_THEN.get(row.mechanism)
-            if cpp:
-                over = getattr(row, f"{side}_over_cpp")
-                ax.scatter([rate / over], [at], marker="x", color="#b4552d", zorder=3)
-        ax.set_xscale("log")
-        ax.set_xlabel("users a second, one core")
+    marks = {"library": ("s", "#b4552d"), "cpp": ("x", "#7a4fa3"), "numpy": ("^", "#6b7a2a"), "ours": ("o", "#1f6f8b")}
+    words = {"library": "best library", "cpp": "research C++, scaled", "numpy": "plain NumPy", "ours": "sottovoce"}
+    figure, axes = plt.subplots(1, 2, figsize=(9, 3.4), sharey=True, layout="constrained")
+    for ax, side in zip(axes, SIDES, strict=True):
+        chosen = [row for row in rows if row.side == side]
+        ax.hlines(range(len(chosen)), 5e2, [row.limit for row in chosen], color="#dddddd", zorder=1)
+        ax.scatter([row.limit for row in chosen], range(len(chosen)), marker="|", s=160, color="#555555", label="limit")
+        for peer, (mark, colour) in marks.items():
+            places = [(rate, at) for at, row in enumerate(chosen) if (rate := getattr(row, peer))]
+            ax.scatter(*zip(*places, strict=True), marker=mark, color=colour, label=words[peer], zorder=3)
+        ax.set(xscale="log", xlim=(5e2, 2e10), xlabel="users a second, one core")
         ax.set_title(side, loc="left", fontsize="medium")
-        ax.set_yticks(range(len(rows)), [row.mechanism for row in rows])
+        ax.set_yticks(range(len(chosen)), [row.mechanism for row in chosen])
         ax.spines[["top", "right"]].set_visible(False)
     axes[0].invert_yaxis()
-    figure.suptitle("dot: ours, secure randomness; cross: research C++; bar: what the machine allows", fontsize="small")
+    figure.legend(*axes[0].get_legend_handles_labels(), loc="outside upper center", ncols=5, frameon=False)
     figure.savefig(path)
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
-    parser.add_argument("--n", type=int, default=2**21)
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--n", type=int, default=2**20)
     parser.add_argument("--json", type=Path)
     parser.add_argument("--plot", type=Path)
     parser.add_argument("--growth", action="store_true")
+    parser.add_argument("--peers", action=argparse.BooleanOptionalAction, default=True)
+    parser.add_argument("--cores", action=argparse.BooleanOptionalAction, default=True)
     options = parser.parse_args()
     kernels.loops(kernels.WORTH + 1)
-    threads(1)
-    answers = np.random.default_rng(2).integers(0, DOMAIN, options.n)
-    yardstick = {name: plain(name, answers, KINDS[name](DOMAIN, epsilon=EPSILON)) for name in NUMPY_THEN}
-    speed = machine(Keystream())
-    print(f"keystream {speed[0] / 1e9:.2f} GB/s, memory {speed[1] / 1e9:.1f} GB/s; NumPy's k-ary RR "
-          f"{number(yardstick['KRR'][0])} / {number(yardstick['KRR'][1])}, unary {number(yardstick['Unary'][0])} / "
-          f"{number(yardstick['Unary'][1])} users/s\n")  # fmt: skip
-    rows = [measure(name, options.n, yardstick, speed) for name in KINDS]
-    for side in ("client", "server"):
-        header = [side, "users/s", "2 cores", "x NumPy", "x libraries", "x C++", "limit", "of limit"]
-        cells = []
-        for row in rows:
-            rate, two, limit = (getattr(row, f"{side}{end}") for end in ("", "_two_cores", "_limit"))
-            over = [getattr(row, f"{side}_over_{peer}") for peer in ("numpy", "library", "cpp")]
-            cells.append([row.mechanism, number(rate), f"{two / rate:.2f} x", *map(number, over), number(limit),
-                          f"{100 * rate / limit:.0f}%"])  # fmt: skip
-        print(text_table(header, cells), end="\n\n")
+    speed, yardstick, single, rows = measured(options.n)
+    libraries = peers() if options.peers else []
+    cores = speed_cores.cores(list(KINDS), DOMAIN, EPSILON) if options.cores else {}
+    for row in rows:
+        row.limit = speed[SIDES.index(row.side)] / row.bytes
+        compare(row, yardstick, libraries)
+        if found := cores.get((row.mechanism, row.side)):
+            row.two_threads, row.two_processes = found.two_threads, found.two_processes
+    print(f"D = {DOMAIN}, epsilon = {EPSILON:g}; users a second on one core. Keystream {speed[0] / 1e9:.1f} GB/s, "
+          f"memory {speed[1] / 1e9:.1f} GB/s. NumPy's unary with numbers of 32 bits: {number(single[0])} / "
+          f"{number(single[1])}.\n")  # fmt: skip
+    print(text_table(HEADER, [row.cells() for row in rows]), end="\n\n")
+    rates = [[each["library"], each["mechanism"], *(number(each.get(side)) for side in SIDES), each.get("failure", "")]
+             for each in libraries]  # fmt: skip
+    print(text_table(["library", "mechanism", *SIDES, "failure"], rates), end="\n\n")
     grown = growth() if options.growth else []
     if grown:
         print(text_table(list(grown[0]), [[plainly(value) for value in row.values()] for row in grown]), end="\n\n")
     print(f"peak memory of this run: {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024:,.0f} MB")
     if options.json:
-        record = {"rows": [asdict(row) for row in rows], "growth": grown, "keystream": speed[0], "memory": speed[1]}
+        record = {"keystream": speed[0], "memory": speed[1], "numpy_unary_32_bits": single,
+                  "rows": [asdict(row) for row in rows], "libraries": libraries, "growth": grown}  # fmt: skip
         options.json.write_text(json.dumps(record, indent=2) + "\n")
     if options.plot:
         draw(rows, options.plot)

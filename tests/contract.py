@@ -24,7 +24,7 @@ from sottovoce.mechanisms.longitudinal import Longitudinal
 from sottovoce.mechanisms.memoized_kinds import MemoizedTexts
 from sottovoce.mechanisms.pure import Pure
 from sottovoce.privacy import Probability, log_above
-from sottovoce.randomness import SYSTEM, Source, threshold
+from sottovoce.randomness import SYSTEM, Keystream, Source, threshold
 from sottovoce.reports import Bits, Report, Reports
 
 
@@ -68,6 +68,27 @@ def every_draw(perturb: Callable[[Source], Any]) -> Iterator[tuple[Any, Fraction
         script = [outcome for outcome, _ in path[:-1]] + [path[-1][0] + 1]
 
 
+class Columns(Keystream):
+    """Feeds a column of one answer with a source's draws. Coins beyond the report's bits are heads: they must go."""
+
+    def __init__(self, source: Source, length: int) -> None:
+        self.source, self.length = source, length
+
+    def words(self, count: int) -> Any:
+        raise AssertionError("a column that can be enumerated must draw by bernoulli, below and coin_rows only")
+
+    def bernoulli(self, p: Probability, count: int) -> Any:
+        return np.array([self.source.bernoulli(p) for _ in range(count)], dtype=bool)
+
+    def below(self, k: int, count: int) -> Any:
+        return np.array([self.source.below(k) for _ in range(count)], dtype=np.int64)
+
+    def coin_rows(self, p: Probability, count: int, width: int) -> Any:
+        heads = [at >= self.length or self.source.bernoulli(p) for at in range(8 * width)]
+        assert count == 1
+        return np.packbits([heads], axis=1, bitorder="little")
+
+
 def check_law_is_a_distribution(m: Mechanism) -> None:
     for law in m.channel().values():
         assert all(probability > 0 for probability in law.values())
@@ -101,6 +122,16 @@ def check_every_draw_gives_the_channel(m: Mechanism) -> None:
         for report, weight in every_draw(lambda source: m._perturb(m._encode(label, source), source)):  # noqa: B023
             found[report] += weight
         assert found == law
+
+
+def check_every_draw_of_a_column_gives_the_channel(m: Mechanism) -> None:
+    """What `randomize_many` does to one answer, exactly. For mechanisms whose columns draw coins and numbers alone."""
+    for code, label in m._codes():
+        found: dict[Report, Fraction] = defaultdict(Fraction)
+        columns = every_draw(lambda source: m._perturb_many(np.array([code]), Columns(source, m.bits)))  # noqa: B023
+        for data, weight in columns:
+            found[Reports(m, data, True)[0]] += weight
+        assert found == m.channel()[label]
 
 
 def check_bits_count_the_reports(m: Mechanism) -> None:

@@ -3,18 +3,26 @@
 from __future__ import annotations
 
 import random
+from fractions import Fraction
+from itertools import combinations
 from typing import Any
 
 import numpy as np
 import pytest
+from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
+import broken
+import contract
 import sottovoce as sv
 from sottovoce import kernels
+from sottovoce.field import Field
+from sottovoce.geometry import Space
+from sottovoce.mechanisms.base import Mechanism
 from sottovoce.privacy import GRID, Probability
-from sottovoce.randomness import Keystream
+from sottovoce.randomness import Keystream, _simulation_key
 
 BOUNDS = [1, 2, 2**46, 2**47, 3 * 2**49, 2**52 - 1, 2**52, 2**52 + 1, GRID - 1, 0x0123456789ABCD]
 
@@ -79,6 +87,15 @@ def test_column_sums(way: str, width: int, count: int) -> None:
         assert kernels.column_sums(given_rows).tolist() == expected.tolist()
 
 
+def test_column_sums_of_many_rows(way: str) -> None:
+    """More than bytes can count before they are unloaded, and some rows that fill no round."""
+    rows = np.full((3 * 255 * 16 + 11, 64), 255, dtype=np.uint8)
+    rows[::3, 5] = 0b10
+    rows[:, 63] = np.arange(len(rows)) & 0xFF
+    expected = np.unpackbits(rows, axis=1, bitorder="little").sum(axis=0, dtype=np.int64)
+    assert kernels.column_sums(rows).tolist() == expected.tolist()
+
+
 def test_a_broken_adder_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
     class Broken:
         @staticmethod
@@ -128,3 +145,189 @@ def test_loading_waits_for_enough_work(monkeypatch: pytest.MonkeyPatch) -> None:
     assert fresh(10) is None and fresh.found is ...
     monkeypatch.setenv("SOTTO_COMPILED", "0")
     assert kernels.Loops()(2**40) is None
+
+
+# The keystream.
+
+
+def counter_mode(first_block: int, count: int) -> bytes:
+    mode = modes.CTR(first_block.to_bytes(16, "big"))
+    return Cipher(algorithms.AES(_simulation_key(5)), mode).encryptor().update(bytes(8 * count))
+
+
+def test_the_keystream_is_counter_mode() -> None:
+    """In pieces of any size, whichever mode of the cipher they come from."""
+    sizes = (1, 2, 1, 3, 5, 100, 7, 2**15 + 3)
+    stream = Keystream(5)
+    assert b"".join(stream.words(size).tobytes() for size in sizes) == counter_mode(0, sum(sizes))
+
+
+def test_the_keystream_goes_on_beyond_four_bytes_of_counter() -> None:
+    stream = Keystream(5)
+    stream.words(5)
+    assert stream._left == 16 * (2**32 - 2) - 8, "two blocks of counter mode, then as many as GCM can number"
+    stream._left = 0  # As after 64 GB.
+    assert stream.words(9).tobytes() == counter_mode(2**32, 9)
+
+
+# The contract's proof by every draw, of columns.
+
+COLUMNS: list[Mechanism] = [
+    sv.RandomizedResponse(epsilon=1.0),
+    sv.KRR(["a", "b", "c"], epsilon=1.0),
+    sv.KRR(9, p=0.05),
+    sv.Unary(5, epsilon=1.0),
+    sv.Unary(9, epsilon=3.0),
+    sv.Subset(6, epsilon=1.0, size=3),
+    sv.Hadamard(7, epsilon=2.0),
+    sv.Projective(2, epsilon=1.0),
+    sv.Projective(7, epsilon=0.5, order=2),
+    sv.Projective(13, epsilon=1.0, order=3),
+    sv.Projective(17, epsilon=2.0, order=4),
+    sv.Projective(6, epsilon=2.0, order=5),
+    sv.LocalHash(6, epsilon=1.0),
+    sv.LocalHash(7, epsilon=2.0, buckets=3),
+    sv.LocalHash(9, epsilon=2.0, buckets=8),
+]
+
+
+@pytest.mark.parametrize("m", COLUMNS, ids=repr)
+def test_every_draw_of_a_column(way: str, m: Mechanism) -> None:
+    contract.check_every_draw_of_a_column_gives_the_channel(m)
+
+
+@pytest.mark.parametrize(
+    "m",
+    [
+        broken.SetBitNeverCleared(3, 1.0),
+        broken.SwappedProbabilities(3, 1.0),
+        broken.LastBitNotRandomized(9, 1.0),
+        broken.ExcludedValueStillDrawn(3, 1.0),
+    ],
+    ids=lambda m: type(m).__name__,
+)
+def test_a_broken_column_is_caught(m: Mechanism) -> None:
+    with pytest.raises(AssertionError):
+        contract.check_every_draw_of_a_column_gives_the_channel(m)
+
+
+@pytest.mark.parametrize("count", [0, 1, 63, 65, 1001, 2**13 + 1])
+@pytest.mark.parametrize(
+    "m",
+    [*COLUMNS, sv.Unary(1024, 1.0), sv.Unary(77, 0.5), sv.Subset(9, 0.5, size=5), sv.Subset(1000, 1.0),
+     sv.Subset(128, 1.0), sv.Subset(129, 1.0), sv.Projective(1000, 1.0), sv.LocalHash(1000, 3.0)],
+    ids=repr,
+)  # fmt: skip
+def test_compiled_columns_are_the_same(m: Mechanism, count: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Reports and their counts, for numbers of answers that fill no word."""
+    compiled: Any = pytest.importorskip("sottovoce.kernels.compiled", exc_type=ImportError)
+    values = [m.domain.labels[i % m.domain.size] for i in range(count)]
+    found = []
+    for loops in (None, compiled):
+        monkeypatch.setattr(kernels.loops, "found", loops)
+        reports = m.randomize_many(values, seed=count)
+        found.append((reports.data.tobytes(), m.tally().add_many(reports).cells.tolist()))
+    assert found[0] == found[1]
+
+
+# Vectors.
+
+
+@pytest.mark.parametrize("order", [2, 3, 4, 5, 7, 8, 16, 31, 64, 251, 256, 1021, 2048, 4093, 4096])
+def test_columns_of_vectors(way: str, order: int) -> None:
+    """The arithmetic of columns is that of numbers; some vectors are zero, some have a digit alone."""
+    space = Space(order, 3)
+    chosen = random.Random(order)
+    a, b = ([0, 1, order, space.size - 1] + [chosen.randrange(space.size) for _ in range(60)] for _ in range(2))
+    chosen.shuffle(b)
+    one, other = np.array(a), np.array(b)
+    assert space.inner_many(one, other).tolist() == [space.inner(i, j) for i, j in zip(a, b, strict=True)]
+    factors, lines = space.normalise_many(one)
+    expected = [space.normalise(i) if i else (0, -1) for i in a]
+    assert list(zip(factors.tolist(), lines.tolist(), strict=True)) == expected
+    assert Field(order).degree == 0 or Field(order).modulus.bit_length() == Field(order).degree + 1
+
+
+# Rows of a fixed number of ones.
+
+LENGTH, CODE = 6, 2
+OTHERS = [place for place in range(LENGTH) if place != CODE]
+LIMIT = 2**32 - 2**32 % len(OTHERS)
+
+
+def toggled(held: frozenset[int], draw: int, size: int) -> frozenset[int]:
+    """What one draw does to a set: all others that the loop is given are beyond the limit, and must be ignored."""
+    rows = np.array([[sum(1 << place for place in held)]], dtype=np.uint8)
+    drawn = np.full((1, kernels.TRIES), 2**32 - 1, dtype=np.uint32)
+    drawn[0, 7] = draw
+    excess, each = np.array([len(held) - size]), np.array([0])
+    loops = kernels.loops(0) or kernels
+    left = loops.toggle(drawn, LIMIT, len(OTHERS), each, rows, np.array([CODE]), excess)
+    after = frozenset(place for place in range(LENGTH) if rows[0, 0] >> place & 1)
+    assert excess[0] == len(after) - size and left == (len(after) != size)
+    return after
+
+
+def law_of_resizing(size: int) -> dict[frozenset[int], dict[frozenset[int], Fraction]]:
+    """For every set to begin with, the exact law of the set it ends as: one draw leads to a set nearer to the size."""
+    laws: dict[frozenset[int], dict[frozenset[int], Fraction]] = {}
+    sets = [frozenset(held) for k in range(len(OTHERS) + 1) for held in combinations(OTHERS, k)]
+    for held in sorted(sets, key=lambda held: abs(len(held) - size)):
+        steps = [toggled(held, draw, size) for draw in range(len(OTHERS))]
+        moves = [step for step in steps if step != held]
+        assert bool(moves) == (len(held) != size)
+        law: dict[frozenset[int], Fraction] = {} if moves else {held: Fraction(1)}
+        for step in moves:  # Draws that change nothing only take time.
+            for end, chance in laws[step].items():
+                law[end] = law.get(end, Fraction(0)) + chance / len(moves)
+        laws[held] = law
+    return laws
+
+
+@pytest.mark.parametrize("size", range(len(OTHERS) + 1))
+def test_resizing_favours_no_set(way: str, size: int) -> None:
+    """Coins of one probability give all sets of k members the same chance; then all sets of the size have the same."""
+    laws = law_of_resizing(size)
+    ends = [frozenset(held) for held in combinations(OTHERS, size)]
+    for k in range(len(OTHERS) + 1):
+        begun = [laws[frozenset(held)] for held in combinations(OTHERS, k)]
+        assert {sum(law.get(end, Fraction(0)) for law in begun) / len(begun) for end in ends} == {
+            Fraction(1, len(ends))
+        }
+    assert all(toggled(ends[0], draw, size) == ends[0] for draw in range(len(OTHERS))), "the size is reached: no change"
+
+
+def test_an_uneven_resizing_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Broken:
+        @staticmethod
+        def toggle(drawn: Any, limit: int, others: int, each: Any, rows: Any, codes: Any, excess: Any) -> int:
+            """Takes the last place for the first, which becomes twice as likely."""
+            return kernels.toggle(np.where(drawn == others - 1, 0, drawn), limit, others, each, rows, codes, excess)
+
+    monkeypatch.setattr(kernels.loops, "found", Broken)
+    with pytest.raises(AssertionError):
+        test_resizing_favours_no_set("broken", 3)
+
+
+@pytest.mark.parametrize("draw", [0, 4, 5, 9, LIMIT - 5, LIMIT - 1])
+def test_places_are_drawn_without_bias(way: str, draw: int) -> None:
+    """Every place has as many draws below the limit as any other; the rest of the numbers of 32 bits are ignored."""
+    assert LIMIT % len(OTHERS) == 0 and 2**32 - LIMIT == 1
+    assert toggled(frozenset(), draw, 1) == {OTHERS[draw % len(OTHERS)]}
+    assert toggled(frozenset(), LIMIT, 1) == frozenset()
+
+
+def test_put(way: str) -> None:
+    rows = np.array([[0b1010, 0], [0xFF, 0xFF], [0, 0]], dtype=np.uint8)
+    kernels.put(rows, np.array([[3, 0], [8, 0], [15, 0]])[:, 0], np.array([False, False, True]))
+    assert rows.tolist() == [[0b0010, 0], [0xFF, 0xFE], [0, 0x80]]
+
+
+def test_sets_of_a_long_column(way: str) -> None:
+    """Each has its size, and values are held as p and q say, within 6 standard deviations: false alarms 2e-7."""
+    m, n = sv.Subset(100, 1.0), 20_000
+    bits = np.unpackbits(m.randomize_many(np.full(n, 37), seed=9).data, axis=1, bitorder="little")
+    assert (bits.sum(axis=1) == m.size).all()
+    assert not bits[:, 100:].any()
+    chance = np.where(np.arange(100) == 37, float(m.p), float(m.q))
+    assert (abs(bits[:, :100].sum(axis=0) - n * chance) < 6 * (n * chance * (1 - chance)) ** 0.5).all()

@@ -113,9 +113,9 @@ def test_columns_of_choices(k: int) -> None:
 def test_a_fork_does_not_repeat_its_parent() -> None:
     stream = Keystream()
     stream._process -= 1  # As a forked process finds it.
-    before = stream._encrypt
+    before = stream._key
     stream.words(1)
-    assert stream._encrypt is not before
+    assert stream._key != before
     simulated = Keystream(1)
     simulated._process -= 1
     assert simulated.words(1)[0] == Keystream(1).words(1)[0]

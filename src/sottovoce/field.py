@@ -61,25 +61,30 @@ class Field:
             )
 
     @cached_property
-    def _degree(self) -> int:
+    def degree(self) -> int:
         """The degree over GF(2), or 0 for a field of prime order, whose arithmetic is modular."""
         return 0 if is_prime(self.order) else self.order.bit_length() - 1
 
+    @property
+    def modulus(self) -> int:
+        """The polynomial that products are reduced by, or 0 for a field of prime order."""
+        return _MODULI.get(self.degree, 0)
+
     def add(self, a: Any, b: Any) -> Any:
-        return a ^ b if self._degree else (a + b) % self.order
+        return a ^ b if self.degree else (a + b) % self.order
 
     def negative(self, a: Any) -> Any:
-        return a if self._degree else -a % self.order
+        return a if self.degree else -a % self.order
 
     def multiply(self, a: Any, b: Any) -> Any:
-        degree = self._degree
+        degree = self.degree
         if not degree:
             return a * b % self.order
         product = 0 * a
         for i in range(degree):
             product = product ^ (a << i) * (b >> i & 1)
         for i in range(2 * degree - 2, degree - 1, -1):
-            product = product ^ (_MODULI[degree] << i - degree) * (product >> i & 1)
+            product = product ^ (self.modulus << i - degree) * (product >> i & 1)
         return product
 
     def inverse(self, a: Any) -> Any:

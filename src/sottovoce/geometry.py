@@ -11,7 +11,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from sottovoce.field import Field
-from sottovoce.kernels import walsh_hadamard
+from sottovoce.kernels import loops, walsh_hadamard
 from sottovoce.lazy import numpy as np
 
 if TYPE_CHECKING:
@@ -62,6 +62,16 @@ class Space:
             total = self.field.add(total, self.field.multiply(i, j))
         return total
 
+    def inner_many(self, a: NDArray[np.int64], b: NDArray[np.int64]) -> NDArray[np.int64]:
+        """The same for two columns of vectors."""
+        products: NDArray[np.int64]
+        if (compiled := loops(8 * self.digits * a.size)) is None:
+            products = self.inner(a, b)
+        else:
+            products = np.empty(a.size, dtype=np.int64)
+            compiled.inner(words(a), words(b), *self.tables[3:], words(products))
+        return products
+
     def line(self, number: int) -> int:
         """The vector with leading digit 1 of a numbered line."""
         k = next(k for k in range(self.digits) if number < self.first_line(k + 1))
@@ -76,17 +86,20 @@ class Space:
 
     def line_many(self, numbers: NDArray[np.int64]) -> NDArray[np.int64]:
         """The same for a column of numbers."""
-        starts = np.array([self.first_line(k) for k in range(self.digits)])
-        k = np.searchsorted(starts, numbers, side="right") - 1
-        vectors: NDArray[np.int64] = self._powers[k] + numbers - starts[k]
+        k = np.searchsorted(self._starts, numbers, side="right") - 1
+        vectors: NDArray[np.int64] = self._powers[k] + numbers - self._starts[k]
         return vectors
 
     def normalise_many(self, vectors: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """The same for a column of vectors. Zero has no line: it gets the factor 0 and the number -1."""
+        if (compiled := loops(8 * self.digits * vectors.size)) is not None:
+            factors, numbers = np.empty((2, vectors.size), dtype=np.int64)
+            compiled.normalise(words(vectors), *self.tables, words(factors), words(numbers))
+            return factors, numbers
         k = np.searchsorted(self._powers, vectors, side="right") - 1
         factor = self.field.inverse(vectors // self._powers[np.maximum(k, 0)])
         tail = vectors - self._powers[np.maximum(k, 0)] * (vectors // self._powers[np.maximum(k, 0)])
-        number = np.array([*(self.first_line(k) for k in range(self.digits)), -1])[k]
+        number = np.append(self._starts, -1)[k]
         for power in self._powers[:-1]:
             number += power * self.field.multiply(factor, tail // power % self.order)
         return factor, number
@@ -94,6 +107,16 @@ class Space:
     @cached_property
     def _powers(self) -> NDArray[np.int64]:
         return np.array([self.order**k for k in range(self.digits)])
+
+    @cached_property
+    def _starts(self) -> NDArray[np.int64]:
+        return np.array([self.first_line(k) for k in range(self.digits)])
+
+    @cached_property
+    def tables(self) -> tuple[Any, ...]:
+        """What the compiled loops ask for: powers, first lines, inverses; the field's order, degree, modulus."""
+        columns = (self._powers, self._starts, self.field.inverse(np.arange(self.order)))
+        return (*map(words, columns), self.order, self.field.degree, self.field.modulus)
 
     def _transform(self, counts: NDArray[Any], digits: int) -> NDArray[Any]:
         """From counts[c, y] to sums over c of counts[c, y + <c, x>] for every x of so many digits.
@@ -166,3 +189,8 @@ class Space:
             power = self.field.multiply(power, power)
             total = total ^ power
         return total
+
+
+def words(column: NDArray[np.int64]) -> NDArray[np.uint64]:
+    """A column as the compiled loops see it: of words, in one piece."""
+    return np.ascontiguousarray(column, dtype=np.int64).view(np.uint64)

@@ -26,6 +26,10 @@ BLOCK = 2**15
 """Words handled at a time, so that the work stays in the processor's cache."""
 ZEROS = bytes(8 * BLOCK)
 """What is encrypted: the keystream itself comes out."""
+SPARE = 11
+"""The low bits of a word that a draw of 53 bits leaves out."""
+COUNTERS = 2**32
+"""Blocks that a cipher numbers before the rest of its counter must grow."""
 
 
 def threshold(p: Probability) -> int:
@@ -84,10 +88,22 @@ class Keystream:
         self._begin(os.urandom(32) if seed is None else _simulation_key(seed))
 
     def _begin(self, key: bytes) -> None:
+        self._process, self._key, self._turn, self._left = os.getpid(), key, 0, 0
+
+    def _renew(self) -> None:
+        """A cipher for the blocks to come, which encrypts the numbers 0, 1, 2, ... of blocks.
+
+        The authenticated mode GCM counts just like counter mode, in the last four bytes and from 2 on, and libraries
+        drive it by the widest instructions that a processor has, up to twice as fast. Its tag is never asked for. The
+        first two blocks of 2^32 come from counter mode itself.
+        """
         ciphers = load("cryptography.hazmat.primitives.ciphers")
-        self._process = os.getpid()
-        cipher = ciphers.Cipher(ciphers.algorithms.AES(key), ciphers.modes.CTR(bytes(16)))
-        self._encrypt = cipher.encryptor().update_into
+        high, first = divmod(self._turn, 2)
+        nonce = high.to_bytes(12, "big")
+        mode = ciphers.modes.GCM(nonce) if first else ciphers.modes.CTR(nonce + bytes(4))
+        self._encrypt = ciphers.Cipher(ciphers.algorithms.AES(self._key), mode).encryptor().update_into
+        self._left = 16 * (COUNTERS - 2) if first else 16 * 2
+        self._turn += 1
 
     @classmethod
     def of(cls, seed: int | Keystream | None) -> Keystream:
@@ -107,24 +123,33 @@ class Keystream:
             self._begin(os.urandom(32))  # A forked process must not repeat its parent's draws.
         out = np.empty(count + 2, dtype="<u8")  # The cipher asks for room for one block more.
         room, zeros = memoryview(out.view(np.uint8)), memoryview(ZEROS)  # type: ignore[arg-type]
-        for at in range(0, 8 * count, len(ZEROS)):
-            self._encrypt(zeros[: 8 * count - at], room[at:])
+        at = 0
+        while at < 8 * count:
+            if not self._left:
+                self._renew()
+            size = min(8 * count - at, self._left, len(ZEROS))
+            self._encrypt(zeros[:size], room[at:])
+            at += size
+            self._left -= size
         return out[:count]
 
     def draws(self, count: int) -> NDArray[np.uint64]:
         """Integers, uniform over 0 .. 2^53 - 1."""
-        return self.words(count) >> np.uint64(11)
+        return self.words(count) >> np.uint64(SPARE)
 
     def bernoulli(self, p: Probability, count: int) -> NDArray[np.bool_]:
-        return self.draws(count) < np.uint64(threshold(p))
+        return self.words(count) < np.uint64(threshold(p) << SPARE)
 
     def below(self, k: int, count: int) -> NDArray[np.int64]:
         """Integers, uniform over 0 .. k - 1, by the same rejection as `Source.below`."""
         bits = self.draws(count)
-        limit = np.uint64(GRID - GRID % k)
-        while (again := np.flatnonzero(bits >= limit)).size:
+        limit = GRID - GRID % k
+        while limit < GRID and (again := np.flatnonzero(bits >= limit)).size:
             bits[again] = self.draws(again.size)
-        return (bits % np.uint64(k)).astype(np.int64)
+        runs = bits // np.uint64(k)  # NumPy divides by one number much faster than it takes a remainder.
+        runs *= np.uint64(k)
+        bits -= runs
+        return bits.view(np.int64)
 
     def coins(self, p: Probability, count: int) -> NDArray[np.uint64]:
         """Words of 64 independent coins each, every bit set with probability exactly p."""
@@ -132,6 +157,11 @@ class Keystream:
         for at in range(0, count, BLOCK):
             fill_below(self.words, threshold(p), coins[at : at + BLOCK])
         return coins
+
+    def coin_rows(self, p: Probability, count: int, width: int) -> NDArray[np.uint8]:
+        """Rows of bytes, every bit of which is a coin."""
+        words = self.coins(p, (count * width + 7) // 8)
+        return words.astype("<u8", copy=False).view(np.uint8)[: count * width].reshape(count, width)
 
 
 def _simulation_key(seed: int) -> bytes:

@@ -24,6 +24,8 @@ ROWS = 2**14
 """Rows of bits added up at a time, so that the work stays in the processor's cache."""
 PART = 2**18
 """Rows that one thread works on. What comes out does not depend on the number of threads."""
+TRIES = 16
+"""Places that are drawn at a time for a row of bits that has too many ones, or too few."""
 WORTH = 2**25
 """Bytes to go through before numba is worth its loading."""
 
@@ -133,6 +135,57 @@ def settle(
     return int(open_.size)
 
 
+def put(rows: NDArray[np.uint8], codes: NDArray[np.int64], bits: NDArray[np.bool_]) -> None:
+    """In each row of bits, set the one of a value to what is given.
+
+    >>> rows = np.array([[255], [0]], dtype=np.uint8)
+    >>> put(rows, np.array([0, 2]), np.array([False, True]))
+    >>> rows.tolist()
+    [[254], [4]]
+    """
+    if (compiled := loops(8 * codes.size)) is not None:
+        compiled.put(rows, np.ascontiguousarray(codes), bits)
+        return
+    each, byte, place = np.arange(codes.size), codes >> 3, (codes & 7).astype(np.uint8)
+    rows[each, byte] = rows[each, byte] & ~(np.uint8(1) << place) | bits.astype(np.uint8) << place
+
+
+def resize(draw: Any, rows: NDArray[np.uint8], codes: NDArray[np.int64], sizes: NDArray[np.int64], length: int) -> None:
+    """Toggle random bits of each row until it has so many ones. A row's own code stays out of it. `draw` gives words.
+
+    A row with too many ones ignores a place that has none, and the other way round; so a row that favoured no place
+    favours none when it is done. Places are drawn by 32 bits, and as everywhere the incomplete last run is ignored.
+    """
+    others, compiled = length - 1, loops(rows.nbytes) or sys.modules[__name__]
+    limit, codes = 2**32 - 2**32 % others, np.ascontiguousarray(codes)
+    words = rows.view(np.uint64) if rows.shape[1] % 8 == 0 else rows
+    excess = np.bitwise_count(words).sum(axis=1, dtype=np.int64) - sizes
+    each = np.flatnonzero(excess)
+    while each.size:
+        drawn = draw(each.size * TRIES // 2).view("<u4").reshape(-1, TRIES)
+        each = each[: compiled.toggle(drawn, limit, others, each, rows, codes, excess)]
+
+
+def toggle(
+    drawn: NDArray[np.uint32], limit: int, others: int,
+    each: NDArray[np.int64], rows: NDArray[np.uint8], codes: NDArray[np.int64], excess: NDArray[np.int64],
+) -> int:  # fmt: skip
+    """A few draws for every row that is to be resized. Rows that need more are moved to the front: how many?"""
+    other = (drawn % np.uint32(others)).astype(np.int64)
+    other += other >= codes[each, None]
+    for at in range(TRIES):
+        live = np.flatnonzero((drawn[:, at] < limit) & (excess[each] != 0))
+        row, place = each[live], other[live, at]
+        bit = np.uint8(1) << (place & 7).astype(np.uint8)
+        use = (rows[row, place >> 3] & bit > 0) == (excess[row] > 0)
+        row, place, bit = row[use], place[use], bit[use]
+        rows[row, place >> 3] ^= bit
+        excess[row] -= np.sign(excess[row])
+    left = np.flatnonzero(excess[each])
+    each[: left.size] = each[left]
+    return int(left.size)
+
+
 def column_sums(rows: NDArray[np.uint8]) -> NDArray[np.int64]:
     """How many rows have each bit set, the lowest bit of a byte first.
 
@@ -148,9 +201,10 @@ def column_sums(rows: NDArray[np.uint8]) -> NDArray[np.int64]:
 
 
 def _compiled_sums(compiled: Any, rows: NDArray[np.uint8]) -> NDArray[np.int64]:
-    """The rows are read as words of 64 bits: as many together as fill whole words."""
+    """The rows are read as words of 64 bits: as many together as fill whole words, and as a processor takes at once."""
     width = rows.shape[1]
     together = 8 // math.gcd(width, 8)
+    together *= -(-64 // (together * width))
     full = len(rows) - len(rows) % together
     words = np.ascontiguousarray(rows[:full]).reshape(-1).view("<u8").reshape(-1, together * width // 8)
     total = np.zeros(64 * words.shape[1], dtype=np.int64)

@@ -7,33 +7,47 @@ from typing import TYPE_CHECKING
 import numba
 import numpy as np
 
+from sottovoce.kernels import HEAD
+from sottovoce.kernels.vectors import inner, normalise, planes  # noqa: F401
+
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 ROWS = 16
 """Rows that one round of full adders takes in."""
+EACH_BYTE = np.uint64(0x0101010101010101)
 READ_ONLY = numba.types.Array(numba.uint64, 2, "C", readonly=True)
 """Reports are not to be changed; numba takes an array that could be for one that will not."""
 
 
-@numba.njit("int64(uint64[::1], uint64, int64, uint64[::1], uint64[::1])", cache=True, nogil=True)
-def head(
-    words: NDArray[np.uint64], bound: int, steps: int, under: NDArray[np.uint64], still: NDArray[np.uint64]
+@numba.njit(inline="always")
+def _compare(word: np.uint64, bound: np.uint64, below: np.uint64, open_: np.uint64) -> tuple[np.uint64, np.uint64]:
+    """One bit of 64 coins beside the last of the bound: a coin that differs from it is decided."""
+    ones = np.uint64(0) - (bound & np.uint64(1))
+    return below | open_ & ~word & ones, open_ & ~(word ^ ones)
+
+
+@numba.njit(inline="always")
+def _head(
+    words: NDArray[np.uint64], bound: np.uint64, steps: int, under: NDArray[np.uint64], still: NDArray[np.uint64]
 ) -> int:
-    """The first `steps` bits of 64 coins a word, compared with those of the bound. A word stays in registers."""
+    """A word stays in registers for all of its steps, and eight words go side by side."""
     count, left = under.size, 0
     for i in range(count):
         below, open_ = np.uint64(0), ~np.uint64(0)
         for step in range(steps):
-            ones = open_ & words[step * count + i]
-            if bound >> np.uint64(steps - 1 - step) & np.uint64(1):
-                below |= open_ ^ ones
-                open_ = ones
-            else:
-                open_ ^= ones
+            below, open_ = _compare(words[step * count + i], bound >> np.uint64(steps - 1 - step), below, open_)
         under[i], still[i] = below, open_
         left += open_ != np.uint64(0)
     return left
+
+
+@numba.njit("int64(uint64[::1], uint64, int64, uint64[::1], uint64[::1])", cache=True, nogil=True)
+def head(
+    words: NDArray[np.uint64], bound: np.uint64, steps: int, under: NDArray[np.uint64], still: NDArray[np.uint64]
+) -> int:
+    """The first `steps` bits of 64 coins a word. The compiler makes more of a number that it knows: here, the usual."""
+    return _head(words, bound, HEAD, under, still) if steps == HEAD else _head(words, bound, steps, under, still)
 
 
 @numba.njit("int64(uint64[::1], boolean, uint64[::1], uint64[::1])", cache=True, nogil=True)
@@ -65,6 +79,39 @@ def settle(
     return left
 
 
+@numba.njit("void(uint8[:, ::1], int64[::1], boolean[::1])", cache=True, nogil=True)
+def put(rows: NDArray[np.uint8], codes: NDArray[np.int64], bits: NDArray[np.bool_]) -> None:
+    """In each row of bits, set the one of a value to what is given."""
+    for i in range(codes.size):
+        byte, place = codes[i] >> 3, np.uint8(codes[i] & 7)
+        rows[i, byte] = rows[i, byte] & ~(np.uint8(1) << place) | np.uint8(bits[i]) << place
+
+
+@numba.njit(
+    "int64(uint32[:, ::1], int64, int64, int64[::1], uint8[:, ::1], int64[::1], int64[::1])", cache=True, nogil=True
+)
+def toggle(
+    drawn: NDArray[np.uint32], limit: int, others: int,
+    each: NDArray[np.int64], rows: NDArray[np.uint8], codes: NDArray[np.int64], excess: NDArray[np.int64],
+) -> int:  # fmt: skip
+    """A few draws for every row that is to be resized, without a branch: nobody can foresee which are of use."""
+    left, divisor, most = 0, np.uint32(others), np.uint64(limit)
+    for i in range(each.size):
+        row, code = rows[each[i]], codes[each[i]]
+        rest, ones = abs(excess[each[i]]), np.uint8(excess[each[i]] > 0)
+        for at in range(drawn.shape[1]):
+            other = np.int64(drawn[i, at] % divisor)
+            other += other >= code
+            byte, place = row[other >> 3], np.uint8(other & 7)
+            use = np.uint8(drawn[i, at] < most) & np.uint8(byte >> place & np.uint8(1) == ones) & np.uint8(rest != 0)
+            row[other >> 3] = byte ^ use << place
+            rest -= use
+        excess[each[i]] = rest if ones else -rest
+        each[left] = each[i]
+        left += rest != 0
+    return left
+
+
 @numba.njit(inline="always")
 def _add(a: int, b: int, c: int) -> tuple[int, int]:
     """Three bits added, 64 times at once: the sums, and the carries."""
@@ -79,17 +126,27 @@ def _count(words: NDArray[np.uint64], worth: int, total: NDArray[np.int64]) -> N
             total[64 * j + bit] += worth * np.int64(words[j] >> np.uint64(bit) & np.uint64(1))
 
 
+@numba.njit("void(uint64[:, ::1], int64[::1])", cache=True, nogil=True)
+def _unload(lanes: NDArray[np.uint64], total: NDArray[np.int64]) -> None:
+    """Add the bytes, which count sixteens, and begin again at zero: byte k of lane b is for bit 8 k + b of a word."""
+    for bit in range(8):
+        for j in range(lanes.shape[1]):
+            for byte in range(8):
+                total[64 * j + 8 * byte + bit] += 16 * np.int64(lanes[bit, j] >> np.uint64(8 * byte) & np.uint64(255))
+            lanes[bit, j] = 0
+
+
 @numba.njit([numba.void(READ_ONLY, numba.int64[::1])], cache=True, nogil=True)
 def column_sums(rows: NDArray[np.uint64], total: NDArray[np.int64]) -> None:
     """Add to `total` how many rows have each bit set.
 
     Sixteen rows at a time go through fifteen full adders, which keep what is left of ones, twos, fours and eights for
-    the next sixteen; only the sixteens that come out are counted bit by bit.
+    the next sixteen. The sixteens that come out are counted in bytes, eight to a word, before the bytes overflow.
     """
     count, width = rows.shape
     full = count - count % ROWS
     left = np.zeros((4, width), dtype=np.uint64)
-    sixteens = np.zeros(width, dtype=np.uint64)
+    sixteens, lanes = np.zeros(width, dtype=np.uint64), np.zeros((8, width), dtype=np.uint64)
     for at in range(0, full, ROWS):
         for j in range(width):
             ones, twos, fours, eights = left[0, j], left[1, j], left[2, j], left[3, j]
@@ -109,7 +166,12 @@ def column_sums(rows: NDArray[np.uint64], total: NDArray[np.int64]) -> None:
             fours, f = _add(fours, c, d)
             left[3, j], sixteens[j] = _add(eights, e, f)
             left[0, j], left[1, j], left[2, j] = ones, twos, fours
-        _count(sixteens, 16, total)
+        for bit in range(8):
+            for j in range(width):
+                lanes[bit, j] += sixteens[j] >> np.uint64(bit) & EACH_BYTE
+        if at // ROWS % 255 == 254:
+            _unload(lanes, total)
+    _unload(lanes, total)
     for level in range(4):
         _count(left[level], 1 << level, total)
     for at in range(full, count):

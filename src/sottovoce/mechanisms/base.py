@@ -29,8 +29,8 @@ if TYPE_CHECKING:
     from sottovoce.estimate import Result
 
 MAX_CHANNEL = 2**20
-ROWS = 2**16
-"""Answers randomized at a time, so that the work stays in the processor's cache."""
+ROWS, BYTES = 2**16, 2**23
+"""Answers randomized at a time, and bytes of reports, so that the work stays in the processor's cache."""
 
 
 class Mechanism(ABC):
@@ -107,8 +107,9 @@ class Mechanism(ABC):
         return Reports(self, data, stream.simulated)
 
     def _fill(self, data: NDArray[Any], codes: NDArray[np.int64], stream: Keystream) -> None:
-        for at in range(0, codes.size, ROWS):
-            data[at : at + ROWS] = self._perturb_many(codes[at : at + ROWS], stream)
+        rows = max(1, min(ROWS, BYTES // max(1, data[:1].nbytes)))
+        for at in range(0, codes.size, rows):
+            data[at : at + rows] = self._perturb_many(codes[at : at + rows], stream)
 
     def _encode_many(self, values: Any, stream: Keystream, first_row: int) -> NDArray[np.int64]:
         codes: NDArray[np.int64] = self.domain.encode_many(values, first_row)

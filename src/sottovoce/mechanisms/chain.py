@@ -19,7 +19,6 @@ from sottovoce.mechanisms.local_hash import LocalHash, _buckets
 from sottovoce.mechanisms.randomized_response import RandomizedResponse
 from sottovoce.mechanisms.unary import Unary
 from sottovoce.privacy import Probability, check_epsilon, exp_below, float_above, round_down
-from sottovoce.randomness import Keystream
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -179,9 +178,3 @@ def numbered(rows: NDArray[np.int64]) -> NDArray[np.int64]:
     ordered[:, 1:][ordered[:, 1:] == ordered[:, :-1]] = -1
     numbers: NDArray[np.int64] = np.unique(np.sort(ordered, axis=1), axis=0, return_inverse=True)[1].reshape(-1)
     return numbers
-
-
-def coins(rows: NDArray[np.uint8], chance: Probability, stream: Keystream) -> NDArray[np.uint8]:
-    """A coin for every bit of rows of bytes."""
-    words = stream.coins(chance, (rows.size + 7) // 8)
-    return words.astype("<u8", copy=False).view(np.uint8)[: rows.size].reshape(rows.shape)

@@ -79,7 +79,8 @@ class Hadamard(Pure):
     def _perturb_many(self, codes: NDArray[np.int64], stream: Keystream) -> NDArray[Any]:
         values, odd = codes + 1, ~stream.bernoulli(self.p, codes.size)
         rows = stream.below(self.shape.outcomes, codes.size)
-        return np.where(np.bitwise_count(rows & values) & 1 == odd, rows, rows ^ (values & -values))
+        rows ^= (values & -values) * (np.bitwise_count(rows & values) & 1 != odd)
+        return rows
 
     def _count(self, data: NDArray[Any]) -> NDArray[np.int64]:
         return np.bincount(data, minlength=self.cells)

@@ -96,7 +96,9 @@ class KRR(Pure):
     def _perturb_many(self, codes: NDArray[np.int64], stream: Keystream) -> NDArray[Any]:
         truth = stream.bernoulli(self.p, codes.size)
         other = stream.below(self.domain.size - 1, codes.size)
-        return np.where(truth, codes, other + (other >= codes))
+        other += other >= codes
+        np.copyto(other, codes, where=truth)
+        return other
 
     def _count(self, data: NDArray[Any]) -> NDArray[np.int64]:
         return np.bincount(data, minlength=self.cells)

@@ -110,7 +110,7 @@ class LocalHash(Pure):
 
     def _perturb_many(self, codes: NDArray[np.int64], stream: Keystream) -> NDArray[Any]:
         cohorts = stream.below(self.cohorts, codes.size)
-        buckets = self._bucket_response._perturb_many(self.hash(cohorts, codes), stream)
+        buckets = self._bucket_response._perturb_many(self._space.inner_many(cohorts, codes), stream)
         reports: NDArray[Any] = cohorts * self.buckets + buckets
         return reports
 

@@ -10,7 +10,7 @@ from sottovoce.errors import ParameterError
 from sottovoce.lazy import numpy as np
 from sottovoce.mechanisms.base import Mechanism
 from sottovoce.mechanisms.bloom import Bloom, Filter
-from sottovoce.mechanisms.chain import coins, few_buckets, numbered, parts
+from sottovoce.mechanisms.chain import few_buckets, numbered, parts
 from sottovoce.mechanisms.chained import Chained
 from sottovoce.mechanisms.cohorts import Cohorts
 from sottovoce.mechanisms.hashed import Hashed
@@ -207,7 +207,7 @@ class Memoized(Chained):
     def _resend_many(self, kept: NDArray[Any], stream: Keystream) -> NDArray[Any]:
         if kept.ndim == 1:
             return self.instantaneous._perturb_many(kept, stream)
-        ones, zeros = (coins(kept, chance, stream) for chance in (self.instantaneous.p, self.instantaneous.q))
+        ones, zeros = (stream.coin_rows(chance, *kept.shape) for chance in (self.instantaneous.p, self.instantaneous.q))
         sent: NDArray[Any] = kept & ones | ~kept & zeros
         sent[:, -1] &= np.uint8(0xFF ^ Bits(self._size).spare)
         return sent

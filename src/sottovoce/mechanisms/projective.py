@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from sottovoce.domain import Domain, Label
 from sottovoce.errors import ParameterError
 from sottovoce.field import MAX_ORDER, Field, is_order
-from sottovoce.geometry import Space
+from sottovoce.geometry import Space, words
+from sottovoce.kernels import loops
 from sottovoce.lazy import numpy as np
 from sottovoce.lazy import scipy
 from sottovoce.mechanisms.pure import Pure
@@ -120,14 +121,20 @@ class Projective(Pure):
         return int(space.normalise(self._complete(free, point, power, wanted))[1])
 
     def _perturb_many(self, codes: NDArray[np.int64], stream: Keystream) -> NDArray[Any]:
-        space, point = self._space, self._space.line_many(codes)
-        on = stream.bernoulli(self.p, codes.size)
-        free = np.where(
-            on, self._rest.line_many(stream.below(self._on, codes.size)), stream.below(self._off, codes.size)
-        )
-        powers = np.array([space.order**k for k in range(space.digits)])
-        power = powers[np.searchsorted(powers, point, side="right") - 1]
+        on, count, space = stream.bernoulli(self.p, codes.size), codes.size, self._space
+        lines, free = stream.below(self._on, count), stream.below(self._off, count)
+        if (compiled := loops(8 * space.digits * count)) is not None:
+            compiled.planes(words(codes), on, words(lines), *space.tables, words(free))
+            return free
+        point, power = self._points(codes)
+        free = np.where(on, self._rest.line_many(lines), free)
         return space.normalise_many(self._complete(free, point, power, 1 - on))[1]
+
+    def _points(self, codes: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """The points of values, and the power of the order at their leading 1."""
+        point = self._space.line_many(codes)
+        powers = np.array([self._space.order**k for k in range(self._space.digits)])
+        return point, powers[np.searchsorted(powers, point, side="right") - 1]
 
     @cached_property
     def _rest(self) -> Space:
@@ -156,10 +163,8 @@ class Projective(Pure):
     @cached_property
     def _incidence(self) -> Any:
         """A sparse matrix with a row for each point and a 1 for each hyperplane through it."""
-        points = self._space.line_many(np.arange(self.domain.size)).repeat(self._on)
+        points, power = (column.repeat(self._on) for column in self._points(np.arange(self.domain.size)))
         free = np.tile(self._rest.line_many(np.arange(self._on)), self.domain.size)
-        powers = np.array([self._space.order**k for k in range(self._space.digits)])
-        power = powers[np.searchsorted(powers, points, side="right") - 1]
         planes = self._space.normalise_many(self._complete(free, points, power, 0))[1]
         starts = np.arange(0, points.size + 1, self._on)
         shape = (self.domain.size, self.cells)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from sottovoce.domain import Domain, Label
 from sottovoce.errors import ParameterError
+from sottovoce.kernels import put, resize
 from sottovoce.lazy import numpy as np
 from sottovoce.mechanisms.combinations import Combinations, sample, sample_many
 from sottovoce.mechanisms.pure import Pure
@@ -144,27 +145,13 @@ def _bit_sets(
     Toss a coin for each value, then toggle random values until the set has its size. Coins of one probability favour no
     value over another, nor does the toggling, so that every set of the right size is as likely as any other.
     """
-    count, width, each = codes.size, shape.width, np.arange(codes.size)
     share = round_down(Fraction(int(others.max()), shape.length))
-    rows = stream.coins(share, (count * width + 7) // 8).view(np.uint8)[: count * width].reshape(count, width)
+    rows = stream.coin_rows(share, codes.size, shape.width)
     rows[:, -1] &= np.uint8(0xFF ^ shape.spare)
-    _put(rows, each, codes, np.zeros(count, dtype=bool))
-    excess = np.bitwise_count(rows).sum(axis=1, dtype=np.int64) - others
-    while (each := np.flatnonzero(excess)).size:
-        other = stream.below(shape.length - 1, each.size)
-        other += other >= codes[each]
-        held = (rows[each, other >> 3] >> (other & 7).astype(np.uint8) & 1).astype(bool)
-        each, other, held = (column[held == (excess[each] > 0)] for column in (each, other, held))
-        _put(rows, each, other, ~held)
-        excess[each] -= np.where(held, 1, -1)
-    _put(rows, np.arange(count), codes, truth)
+    put(rows, codes, np.zeros(codes.size, dtype=bool))
+    resize(stream.words, rows, codes, others, shape.length)
+    put(rows, codes, truth)
     return rows
-
-
-def _put(rows: NDArray[np.uint8], each: NDArray[np.int64], codes: NDArray[np.int64], bits: NDArray[np.bool_]) -> None:
-    """In each row, set the bit of a value to what is given."""
-    place = (codes & 7).astype(np.uint8)
-    rows[each, codes >> 3] = rows[each, codes >> 3] & ~(np.uint8(1) << place) | bits.astype(np.uint8) << place
 
 
 def _best_size(values: int, epsilon: float) -> int:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from sottovoce.domain import Domain, Label
 from sottovoce.errors import ParameterError
+from sottovoce.kernels import put
 from sottovoce.lazy import numpy as np
 from sottovoce.mechanisms.pure import Pure
 from sottovoce.privacy import (
@@ -119,15 +120,11 @@ def noisy_bits(
     shape: Bits, p: Probability, q: Probability, places: NDArray[np.int64], stream: Keystream
 ) -> NDArray[np.uint8]:
     """Rows of bits, each 1 with probability p at the places of its row and with probability q elsewhere."""
-    count, width = len(places), shape.width
-    words = stream.coins(q, (count * width + 7) // 8)
-    rows = words.astype("<u8", copy=False).view(np.uint8)[: count * width].reshape(count, width)
+    count = len(places)
+    rows = stream.coin_rows(q, count, shape.width)
     rows[:, -1] &= np.uint8(0xFF ^ shape.spare)
-    each = np.arange(count)
     for column in places.T:  # Where two places coincide, the last coin counts: it falls like the first.
-        byte, place = column >> 3, (column & 7).astype(np.uint8)
-        truth = stream.bernoulli(p, count).astype(np.uint8)
-        rows[each, byte] = rows[each, byte] & ~(np.uint8(1) << place) | truth << place
+        put(rows, column, stream.bernoulli(p, count))
     return rows
 
 
