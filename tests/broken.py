@@ -447,7 +447,7 @@ class EndForgotten(Discovery):
         start, stop = self.spans[group]
         return self.label(data) + data[start:stop]
 
-    def _code_many(self, rows: list[bytes]) -> NDArray[Any]:
+    def _code_many(self, rows: list[bytes]) -> Any:
         return Discovery(base=self.base, domain=self.domain, spans=self.spans, cohorts=self.cohorts)._code_many(rows)
 
 

@@ -8,6 +8,7 @@ the classic (m * share - 1) / (m - 1), averaged over the cohorts.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -81,7 +82,7 @@ class Sketch:
 
 
 def by_mean(
-    sketch: Sketch, labels: list[str | None], codes: NDArray[np.int64], epsilon: float, simulated: bool
+    sketch: Sketch, labels: Sequence[str | None], codes: NDArray[np.int64], epsilon: float, simulated: bool
 ) -> HashedEstimate:
     """Each value by itself: any number of them."""
     n, (other, holder) = sketch.n, sketch.noise
@@ -100,7 +101,7 @@ def means(sketch: Sketch, codes: NDArray[np.int64]) -> Floats:
 
 
 def by_regression(
-    sketch: Sketch, labels: list[str | None], codes: NDArray[np.int64], epsilon: float, simulated: bool
+    sketch: Sketch, labels: Sequence[str | None], codes: NDArray[np.int64], epsilon: float, simulated: bool
 ) -> HashedEstimate:
     """All values together, by least squares over the buckets: collisions among them are not errors any more.
 

@@ -102,7 +102,9 @@ class Counted:
         labels = self.mechanism.labels(rows)
         return [label + data + END for label, data in zip(labels, rows, strict=True)]
 
-    def estimate(self, labels: list[str | None], method: str, firsts: Sequence[int] | None = None) -> HashedEstimate:
+    def estimate(
+        self, labels: Sequence[str | None], method: str, firsts: Sequence[int] | None = None
+    ) -> HashedEstimate:
         """The frequencies of texts, each from a first group on, by default all that tell it as a whole."""
         rows = [(label or "").encode() for label in labels]
         if method == "regression":
@@ -110,7 +112,7 @@ class Counted:
         groups = np.array([self.tested(len(data)) for data in rows] if firsts is None else firsts, dtype=np.int64)
         return self._each(labels, self.told(rows), groups)
 
-    def _each(self, labels: list[str | None], views: list[bytes], groups: NDArray[np.int64]) -> HashedEstimate:
+    def _each(self, labels: Sequence[str | None], views: list[bytes], groups: NDArray[np.int64]) -> HashedEstimate:
         """The respondents of some groups are a sample of all, which adds to the error about all of them."""
         frequency, constant, slope = (np.zeros(len(labels)) for _ in range(3))
         starts, which = np.unique(groups, return_inverse=True)
@@ -126,7 +128,7 @@ class Counted:
         law, epsilon = Laws(tuple(laws), which), self.mechanism.epsilon
         return HashedEstimate(labels, frequency, constant, slope, self.n, epsilon, len(labels), self.simulated, law)
 
-    def _together(self, labels: list[str | None], views: list[bytes]) -> HashedEstimate:
+    def _together(self, labels: Sequence[str | None], views: list[bytes]) -> HashedEstimate:
         sketch = self.sketch(slice(self.whole, None))
         codes = sketch.hashes.fingerprints(views)
         part = by_regression(sketch, labels, codes, self.mechanism.epsilon, self.simulated)

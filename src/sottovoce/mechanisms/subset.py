@@ -21,6 +21,9 @@ from sottovoce.reports import Bits, Index, Report
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+LISTED = 2**20
+"""Values times sets, up to which columns draw a set by its place in a list of all of them."""
+
 
 @dataclass(frozen=True, init=False, repr=False)
 class Subset(Pure):
@@ -116,6 +119,10 @@ class Subset(Pure):
         truth = stream.bernoulli(self.p, codes.size)
         if isinstance(self.shape, Bits):
             return _bit_sets(self.shape, codes, self.size - truth, truth, stream)
+        if self._sets.count * self.domain.size <= LISTED:
+            held = math.comb(self.domain.size - 1, self.size - 1)
+            with_it, without = stream.below(held, codes.size), stream.below(self._sets.count - held, codes.size)
+            return self._listed[codes, np.where(truth, with_it, held + without)]
         members = np.empty((codes.size, self.size), dtype=np.int64)
         for holds in (True, False):
             each = np.flatnonzero(truth == holds)
@@ -124,6 +131,14 @@ class Subset(Pure):
             members[each, self.size - holds :] = codes[each, None]
         members.sort(axis=1)
         return self._sets.number_many(members)
+
+    @cached_property
+    def _listed(self) -> NDArray[np.int64]:
+        """For each value the numbers of all sets, those that hold it first."""
+        holds = np.zeros((self.domain.size, self._sets.count), dtype=np.bool_)
+        for member in self._sets.members_many(np.arange(self._sets.count)):
+            holds[member, np.arange(self._sets.count)] = True
+        return np.argsort(~holds, axis=1, kind="stable")
 
     def _count(self, data: NDArray[Any]) -> NDArray[np.int64]:
         if isinstance(self.shape, Bits):
