@@ -1,12 +1,13 @@
-"""Finding words that nobody listed: both methods beside the three protocols of pure-ldp, on the same people.
+"""Finding words that nobody listed: our methods beside the three protocols of pure-ldp, on the same people.
 
 Every person holds one word of up to ten letters, drawn by its frequency in `wordfreq`; English ones by default. The
 constants of the search were chosen on the English words, so that another language is the fairer comparison.
 
 A protocol is asked for the k most frequent words. As many are counted as are among the k that are the most frequent in
-truth, divided by k (recall) and by the number of words given (precision). pure-ldp searches as widely as it is asked
-for words; what wider searches give is printed beside. Our words are the best guesses; how many pass the test, and how
-many of those nobody holds, is in columns of their own.
+truth, divided by k (recall) and by the number of words given (precision). Some of pure-ldp's give fewer than k: beside
+theirs stands the precision of as many of our words by prefixes, the most frequent ones. pure-ldp searches as widely as
+it is asked for words; what wider searches give is printed too. Our words are the best guesses; how many pass the test,
+and how many of those nobody holds, is in columns of their own.
 
     python benchmarks/discovery.py [--language it] [--seeds 3] [--plot docs/figures/discovery.svg]
 """
@@ -35,8 +36,10 @@ LENGTH = 10
 TOPS = (16, 64)
 WIDTHS = (16, 64, 256)
 PEERS = ("PEM", "TreeHist", "SFP")
-HEADER = ["epsilon", "protocol", "recall 16", "precision 16", "recall 64", "precision 64", "found by test", "wrong",
-          "seconds", "beside prefixes"]  # fmt: skip
+METHODS = ("prefixes", "fragments", "rounds")
+ROUNDS = 3
+HEADER = ["epsilon", "protocol", "recall 16", "precision 16", "of ours", "recall 64", "precision 64", "of ours",
+          "found by test", "wrong", "seconds", "beside prefixes"]  # fmt: skip
 
 
 @dataclass
@@ -48,17 +51,27 @@ class Score:
     recall: dict[int, float]
     precision: dict[int, float]
     seconds: float
+    given: dict[int, list[list[str]]]
+    """The words given when asked for k, of each run."""
     found: float | None = None
     wrong: float | None = None
     note: str = ""
 
-    def cells(self, ours: float) -> list[str]:
+    def cells(self, ours: Score, truth: list[str]) -> list[str]:
         if self.note:
             return [f"{self.epsilon:g}", self.protocol, self.note, *[""] * (len(HEADER) - 3)]
-        pairs = [f"{each[k]:.2f}" for k in TOPS for each in (self.recall, self.precision)]
+        triples = [cell for k in TOPS for cell in (f"{self.recall[k]:.2f}", f"{self.precision[k]:.2f}",
+                                                   self._beside(ours, truth, k))]  # fmt: skip
         tested = ["" if each is None else f"{each:.1f}" for each in (self.found, self.wrong)]
-        ratio = "" if self.found is not None else f"{self.seconds / ours:.0f} times"
-        return [f"{self.epsilon:g}", self.protocol, *pairs, *tested, f"{self.seconds:.1f}", ratio]
+        ratio = "" if self.found is not None else f"{self.seconds / ours.seconds:.0f} times"
+        return [f"{self.epsilon:g}", self.protocol, *triples, *tested, f"{self.seconds:.1f}", ratio]
+
+    def _beside(self, ours: Score, truth: list[str], k: int) -> str:
+        """The precision of as many of our words as a library gives."""
+        if self.found is not None:
+            return ""
+        many = len(self.given[k][0][:k])
+        return f"{np.mean([len(set(words[:many]) & set(truth[:k])) / max(many, 1) for words in ours.given[k]]):.2f}"
 
 
 def people(n: int, seed: int = 1, language: str = "en") -> list[str]:
@@ -76,25 +89,30 @@ def rates(given: Sequence[str], truth: list[str], k: int) -> tuple[float, float]
     return right / k, right / max(len(shown), 1)
 
 
+def one(method: str, epsilon: float, answers: list[str], seed: int) -> Any:
+    """All steps: randomizing, counting, searching, testing."""
+    if method == "rounds":
+        return sv.Rounds(len(answers), epsilon, ROUNDS).simulate(answers, seed=seed)
+    m = sv.Discovery.plan(len(answers), epsilon, LENGTH, method=method)
+    return sv.discover(m.tally().add_many(m.randomize_many(answers, seed=seed)))
+
+
 def ours(method: str, epsilon: float, answers: list[str], seeds: int) -> Score:
-    """All steps count: randomizing, counting, searching, testing."""
     counts = Counter(answers)
     truth = [word for word, _ in counts.most_common(max(TOPS))]
-    recall, precision = dict.fromkeys(TOPS, 0.0), dict.fromkeys(TOPS, 0.0)
+    given: dict[int, list[list[str]]] = {k: [] for k in TOPS}
     found = wrong = seconds = 0.0
     for seed in range(seeds):
         start = process_time()
-        m = sv.Discovery.plan(len(answers), epsilon, LENGTH, method=method)
-        result = sv.discover(m.tally().add_many(m.randomize_many(answers, seed=seed)))
+        result = one(method, epsilon, answers, seed)
         seconds += (process_time() - start) / seeds
-        assert result.tested is not None  # noqa: S101
         for k in TOPS:
-            both = rates([str(label) for label in result.tested.top(k).labels], truth, k)
-            recall[k] += both[0] / seeds
-            precision[k] += both[1] / seeds
+            given[k].append([str(label) for label in result.guesses(k).labels])
         found += len(result) / seeds
         wrong += sum(label not in counts for label in result.labels) / seeds
-    return Score(epsilon, method, recall, precision, seconds, found, wrong)
+    each = {k: np.mean([rates(words, truth, k) for words in given[k]], axis=0) for k in TOPS}
+    recall, precision = ({k: float(pair[at]) for k, pair in each.items()} for at in (0, 1))
+    return Score(epsilon, method, recall, precision, seconds, given, found, wrong)
 
 
 def peer(name: str, epsilon: float, words: Path, truth: list[str], limit: float, kept: Path) -> Score:
@@ -104,14 +122,15 @@ def peer(name: str, epsilon: float, words: Path, truth: list[str], limit: float,
         options = [f"--epsilon={epsilon:g}", f"--length={LENGTH}", "--k", *map(str, WIDTHS)]
         lines, failure = run([PYTHON, HERE / "discovery_peers.py", name, words, *options], limit)
         if failure:
-            return Score(epsilon, f"pure-ldp {name}", {}, {}, 0.0, note=failure[:60])
+            return Score(epsilon, f"pure-ldp {name}", {}, {}, 0.0, {}, note=failure[:60])
         place.write_text(lines)
     record = json.loads(place.read_text())
     each = {k: rates(record["found"][str(k)], truth, k) for k in TOPS}
     best = {k: max(rates(found, truth, k)[0] for found in record["found"].values()) for k in TOPS}
     print(f"pure-ldp {name}, epsilon {epsilon:g}, the best of widths {WIDTHS}: recall {best}")
     recall, precision = ({k: pair[at] for k, pair in each.items()} for at in (0, 1))
-    return Score(epsilon, f"pure-ldp {name}", recall, precision, record["seconds"][str(max(TOPS))])
+    given = {k: [record["found"][str(k)]] for k in TOPS}
+    return Score(epsilon, f"pure-ldp {name}", recall, precision, record["seconds"][str(max(TOPS))], given)
 
 
 def figure(scores: list[Score], path: Path) -> None:
@@ -120,7 +139,7 @@ def figure(scores: list[Score], path: Path) -> None:
 
     plt: Any = load("matplotlib.pyplot")
     epsilons = sorted({score.epsilon for score in scores})
-    fig, axes = plt.subplots(1, len(epsilons), figsize=(9, 3), sharex=True, layout="constrained")
+    fig, axes = plt.subplots(1, len(epsilons), figsize=(9, 3.3), sharex=True, layout="constrained")
     for ax, epsilon in zip(np.atleast_1d(axes), epsilons, strict=True):
         rows = [score for score in scores if score.epsilon == epsilon and not score.note][::-1]
         for at, (k, colour) in enumerate(zip(TOPS, (INK, ACCENT), strict=True)):
@@ -154,12 +173,12 @@ def main() -> None:
         words.write_text("\n".join(answers))
         missing = "" if args.no_peers else install("pure-ldp")
         for epsilon in args.epsilons:
-            scores += [ours(method, epsilon, answers, args.seeds) for method in ("prefixes", "fragments")]
+            scores += [ours(method, epsilon, answers, args.seeds) for method in METHODS]
             if not args.no_peers and not missing:
                 scores += [peer(name, epsilon, words, truth, args.peer_seconds, kept) for name in PEERS]
-    quick = {score.epsilon: score.seconds for score in scores if score.protocol == "prefixes"}
+    first = {score.epsilon: score for score in scores if score.protocol == "prefixes"}
     memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
-    print(text_table(HEADER, [score.cells(quick[score.epsilon]) for score in scores]))
+    print(text_table(HEADER, [score.cells(first[score.epsilon], truth) for score in scores]))
     print(f"n = {args.n:,}; {args.seeds} runs of ours, one of pure-ldp; at most {memory:.1f} GB of memory{missing}")
     if args.plot:
         figure(scores, args.plot)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from sottovoce.cli.options import FILE, json_option
+from sottovoce.cli.plan_texts import NAMES, plan_texts
 from sottovoce.cli.show import console, print_json, print_table, write_figure
 from sottovoce.errors import ParameterError
 from sottovoce.mechanisms import Mean, Mechanism
@@ -28,7 +29,12 @@ RULES = ("budget", "waves", "memoized")
 @click.option("--design", "-d", metavar="NAME[:...]",
               help="How a yes-or-no question is asked: warner (the default), forced, kuk ..., or direct for openly; "
               "with parameters (forced:4/6,1/6,1/6) its epsilon is known.")  # fmt: skip
-@click.option("--mechanism", "-m", type=click.Choice(MECHANISMS), help="How another kind of question is asked.")
+@click.option("--mechanism", "-m", type=click.Choice((*MECHANISMS, *NAMES)),
+              help="How another kind of question is asked.")  # fmt: skip
+@click.option("--candidates", type=click.IntRange(min=1), help="For hashed: how many values will be asked about.")
+@click.option("--concentration", type=click.FloatRange(0, 1), default=1.0, show_default=True,
+              help="For hashed: the sum of the squared shares of all values; about 0.01 for words.")  # fmt: skip
+@click.option("--length", type=click.IntRange(min=1), help="For discovery: the bytes of the longest text.")
 @click.option("--domain", help="For a mechanism: the values a,b,c, a file with one on each line, or how many.")
 @click.option("--low", type=float, help="For a mean: the least number.")
 @click.option("--high", type=float, help="For a mean: the largest number.")
@@ -61,11 +67,15 @@ RULES = ("budget", "waves", "memoized")
 def plan(**asked: Any) -> int:
     """How many people, how much privacy, how sharp a result: leave one out, and it is solved for.
 
-    That is one of --epsilon, --n and --margin, or one of --epsilon, --n, --effect and --power.
+    That is one of --epsilon, --n and --margin, or one of --epsilon, --n, --effect and --power. For values that nobody
+    listed, hashed takes --candidates and --n or --margin, discovery takes --length and --n or --proportion.
     """
     for path in (asked["plot"], asked["heatmap"]):
         if path is not None and path.suffix not in PLOTS:
             raise ParameterError(f"{path}: must end in {', '.join(PLOTS)}")
+    if asked["mechanism"] in NAMES:
+        plan_texts(asked)
+        return 0
     findings = _several(asked) if asked["questions"] else _one(asked)
     return int(asked["strict"] and any(finding.severity == "error" for finding in findings))
 

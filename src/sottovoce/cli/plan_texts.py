@@ -1,0 +1,105 @@
+"""Plans for values that nobody listed: buckets and cohorts for candidates, groups for discovery."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from sottovoce.cli.show import console, print_json, print_table
+from sottovoce.errors import ParameterError
+from sottovoce.estimate import quantile
+from sottovoce.mechanisms import Discovery, Hashed
+from sottovoce.mechanisms.discovery_plan import needed
+
+NAMES = ("hashed", "discovery")
+MOST = 10**12
+"""People, beyond which no plan is made."""
+
+NEAR = 1.01
+"""How near to the least number of people a plan comes."""
+
+
+def plan_texts(asked: dict[str, Any]) -> None:
+    """Solve for the people or for the sharpness, and show what ten times fewer and more would give."""
+    hashed = asked["mechanism"] == "hashed"
+    own, sharp = ("candidates", "margin") if hashed else ("length", "proportion")
+    _check(asked, own, sharp)
+    make, sharpness = (_hashed if hashed else _discovery)(asked)
+    n = asked["n"] or _people(make, sharpness, asked[sharp])
+    m = make(n)
+    if asked["as_json"]:
+        known = {"n": n, "epsilon": m.epsilon, own: asked[own], sharp: sharpness(m, n)}
+        print_json({**known, "bits": m.bits, "cells": m.cells, "mechanism": m.to_dict()})
+        return
+    of, known = (f"the share of each of {asked[own]:,} values", "is known to within")
+    of, known = (of, known) if hashed else (f"texts of up to {asked[own]} bytes", "are found from a share of")
+    people = f"With {n:,} people at epsilon = {m.epsilon:.6g}"
+    console().print(f"[bold]{people}, {of} {known} {sharpness(m, n):.2g}[/bold]\n")
+    print_table(
+        ["people", "asked by", "bits", "integers in a tally", sharp], _rows(make, sharpness, n), _caption(asked)
+    )
+
+
+def _check(asked: dict[str, Any], own: str, sharp: str) -> None:
+    name = asked["mechanism"]
+    if asked["epsilon"] is None or asked[own] is None:
+        raise ParameterError(f"{name} needs --epsilon and --{own}")
+    if (asked["n"] is None) == (asked[sharp] is None):
+        raise ParameterError(f"{name} needs --n or --{sharp}: one is given, the other is solved for")
+    if asked["n"] is not None and not 0 < asked["n"] <= MOST:
+        raise ParameterError(f"n must be a whole number from 1 to {MOST:,}, got {asked['n']:,}")
+    if asked[sharp] is not None and not 0 < asked[sharp] <= 1:
+        raise ParameterError(f"{sharp} must lie from 0 to 1, got {asked[sharp]!r}")
+    others = {"design", "domain", "low", "high", "effect", "power", "plot", "heatmap", "questions", "budget"}
+    others |= {"candidates", "length"} - {own}
+    for option in sorted(others):
+        if asked[option] is not None:
+            raise ParameterError(f"--{option} does not go with --mechanism {name}")
+
+
+def _hashed(asked: dict[str, Any]) -> tuple[Callable[[int], Any], Callable[[Any, int], float]]:
+    deviate, concentration = quantile(asked["level"]), asked["concentration"]
+
+    def make(n: int) -> Hashed:
+        return Hashed.plan(n, asked["epsilon"], asked["candidates"], concentration=concentration)
+
+    return make, lambda m, n: deviate * m.stderr(n, concentration)
+
+
+def _discovery(asked: dict[str, Any]) -> tuple[Callable[[int], Any], Callable[[Any, int], float]]:
+    def make(n: int) -> Discovery:
+        return Discovery.plan(n, asked["epsilon"], asked["length"])
+
+    return make, lambda m, n: m.detectable(n)
+
+
+def _people(make: Callable[[int], Any], sharpness: Callable[[Any, int], float], wanted: float) -> int:
+    """The fewest people, or nearly, that give what is wanted. More people always give more."""
+    most = make(MOST)
+    if isinstance(most, Discovery):
+        return needed(most, wanted)
+    if sharpness(most, MOST) > wanted:
+        raise ParameterError(f"a margin of {wanted:g} is out of reach for any number of people: collisions remain")
+    low, high = 1, MOST
+    while high > NEAR * low + 1:
+        middle = round((low * high) ** 0.5)
+        low, high = (low, middle) if sharpness(make(middle), middle) <= wanted else (middle, high)
+    return high
+
+
+def _rows(make: Callable[[int], Any], sharpness: Callable[[Any, int], float], n: int) -> list[list[str]]:
+    rows = []
+    for people in (n // 10, n, 10 * n):
+        try:
+            m = make(people)
+        except ParameterError as error:
+            rows.append([f"{people:,}", str(error).partition(":")[0], "", "", ""])
+            continue
+        rows.append([f"{people:,}", repr(m), f"{m.bits}", f"{m.cells:,}", f"{sharpness(m, people):.2g}"])
+    return rows
+
+
+def _caption(asked: dict[str, Any]) -> str:
+    if asked["mechanism"] == "hashed":
+        return f"concentration = {asked['concentration']:g}: the sum of the squared shares, 1 at the worst"
+    return "a text that is held by such a share is found more often than not"
