@@ -210,6 +210,19 @@ def noise(method: str, seed: int) -> Tally[Any]:
     return counted(Discovery(4.0, 5, method, buckets=256, salt=f"{seed}"), answers, seed)
 
 
+def peeking(search: Any) -> Any:
+    """A search that hands on the five texts which look the most frequent to the groups that will test them."""
+
+    def search_and_peek(told: Any, *rest: Any) -> Any:
+        found = search(told, *rest)
+        scores = candidates.scored(told.sketch(slice(told.whole, None)), told.told(found.texts))
+        best = np.argsort(-scores)[:5].tolist()
+        found.texts, found.firsts = [found.texts[at] for at in best], [told.whole] * len(best)
+        return found
+
+    return search_and_peek
+
+
 def false_alarms(method: str, runs: int) -> int:
     return sum(len(sv.discover(noise(method, seed), alphabet=LETTERS, width=256)) > 0 for seed in range(runs))
 
@@ -222,10 +235,9 @@ def test_nothing_is_found_in_random_texts(method: str) -> None:
 
 
 @pytest.mark.slow
-def test_something_is_found_in_random_texts_if_the_search_tests_itself(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A twin of the test above: texts are tested on the group that found them too. At 5% there are 7 once in 500."""
-    add = candidates.Candidates.add
-    monkeypatch.setattr(candidates.Candidates, "add", lambda self, texts, first: add(self, texts, max(first - 1, 0)))
+def test_something_is_found_in_random_texts_if_those_who_test_also_choose(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A twin of the test above: those who test have a say in what is tested. At 5% there are 7 once in 500."""
+    monkeypatch.setattr(prefixes, "search", peeking(prefixes.search))
     assert false_alarms("prefixes", 40) >= 7
 
 

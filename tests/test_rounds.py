@@ -14,10 +14,11 @@ from click.testing import CliRunner
 import sottovoce as sv
 from sottovoce import Discovery, ParameterError, Rounds
 from sottovoce.cli import main, sotto
-from sottovoce.discovery import candidates
+from sottovoce.discovery import prefixes
 from sottovoce.hashing import Hashes, Joined
 from sottovoce.mechanisms.discovery_estimate import counted
 from sottovoce.tally import Tally
+from test_discovery import peeking
 
 LETTERS = "abcdefghijklmnopqrstuvwxyz"
 DRINKS = ["tea"] * 8000 + ["coffee with milk"] * 5000 + ["чай с лимоном"] * 3000
@@ -105,10 +106,9 @@ def test_nothing_is_found_in_random_texts() -> None:
 
 
 @pytest.mark.slow
-def test_something_is_found_in_random_texts_if_the_search_tests_itself(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A twin of the test above: texts are tested on the group that found them too. At 5% there are 6 once in 3,000."""
-    add = candidates.Candidates.add
-    monkeypatch.setattr(candidates.Candidates, "add", lambda self, texts, first: add(self, texts, max(first - 1, 0)))
+def test_something_is_found_in_random_texts_if_those_who_test_also_choose(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A twin of the test above: those who test have a say in what is tested. At 5% there are 6 once in 3,000."""
+    monkeypatch.setattr(prefixes, "search", peeking(prefixes.search))
     assert false_alarms(20) >= 6
 
 

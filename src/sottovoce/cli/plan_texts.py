@@ -28,13 +28,13 @@ def plan_texts(asked: dict[str, Any]) -> None:
     n = asked["n"] or _people(make, sharpness, asked[sharp])
     m = make(n)
     if asked["as_json"]:
-        known = {"n": n, "epsilon": m.epsilon, own: asked[own], sharp: sharpness(m, n)}
-        print_json({**known, "bits": m.bits, "cells": m.cells, "mechanism": m.to_dict()})
+        record = {"n": n, "epsilon": m.epsilon, own: asked[own], sharp: sharpness(m, n)}
+        print_json({**record, "bits": m.bits, "cells": m.cells, "mechanism": m.to_dict()})
         return
-    of, known = (f"the share of each of {asked[own]:,} values", "is known to within")
-    of, known = (of, known) if hashed else (f"texts of up to {asked[own]} bytes", "are found from a share of")
+    values = f"the share of each of {asked[own]:,} values is known to within"
+    gained = values if hashed else f"texts of up to {asked[own]} bytes are found from a share of"
     people = f"With {n:,} people at epsilon = {m.epsilon:.6g}"
-    console().print(f"[bold]{people}, {of} {known} {sharpness(m, n):.2g}[/bold]\n")
+    console().print(f"[bold]{people}, {gained} {sharpness(m, n):.2g}[/bold]\n")
     print_table(
         ["people", "asked by", "bits", "integers in a tally", sharp], _rows(make, sharpness, n), _caption(asked)
     )

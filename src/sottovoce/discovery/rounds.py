@@ -19,7 +19,7 @@ from sottovoce.estimate.null_law import NullLaw
 from sottovoce.lazy import numpy as np
 from sottovoce.mechanisms.cohorts import check_text
 from sottovoce.mechanisms.discovery import FIRST, Discovery
-from sottovoce.mechanisms.discovery_estimate import CELLS, Counted, counted
+from sottovoce.mechanisms.discovery_estimate import Counted, counted
 from sottovoce.mechanisms.discovery_plan import spread
 from sottovoce.privacy import check_epsilon
 from sottovoce.randomness import Keystream
@@ -140,7 +140,7 @@ class Rounds:
 def _goes_on(kept: Kept, told: Counted) -> bool:
     """Whether any prefix is more frequent than the best of as many as were looked at would be by chance."""
     *_, (_, groups) = told.levels()
-    law = NullLaw(told.sketch(groups).support, most=CELLS)
+    law = NullLaw(told.sketch(groups).support)
     return bool((law.deviate(kept.strength) > quantile(1 - 2 * CHANCE, kept.looked)).any())
 
 

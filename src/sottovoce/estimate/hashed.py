@@ -48,6 +48,8 @@ class HashedEstimate(Labelled[Row]):
     candidates: int
     simulated: bool = False
     law: NullLaw | Laws = field(default_factory=NullLaw)
+    null: NDArray[np.float64] | None = None
+    """The variance if nobody holds the value: what it seems to add to the spread itself is then other values'."""
     covariance: NDArray[np.float64] | None = None
 
     @property
@@ -95,7 +97,8 @@ class HashedEstimate(Labelled[Row]):
     @cached_property
     def p_value(self) -> NDArray[np.float64]:
         """How often a value that nobody holds would look at least as frequent."""
-        chance: NDArray[np.float64] = scipy.special.ndtr(-self.law.deviate(self.frequency / np.sqrt(self.constant)))
+        error = np.sqrt(self.constant if self.null is None else self.null)
+        chance: NDArray[np.float64] = scipy.special.ndtr(-self.law.deviate(self.frequency / error))
         return chance
 
     def significant(self, level: float = 0.05, correction: str = "bonferroni") -> HashedEstimate:
@@ -144,6 +147,7 @@ class HashedEstimate(Labelled[Row]):
             constant=self.constant[places],
             slope=self.slope if np.ndim(self.slope) == 0 else np.asarray(self.slope)[places],
             law=self.law.take(places),
+            null=None if self.null is None else self.null[places],
             covariance=covariance,
         )
 

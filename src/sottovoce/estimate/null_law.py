@@ -2,7 +2,8 @@
 
 Such a value gets a bucket at random in each cohort, and so a sum of independent draws from the cohorts' buckets. Most
 buckets are alike; the few that hold a frequent value are not, and a normal law would take a value that meets one of
-these a few times for a frequent one. The tails of the sum follow from its cumulants by a saddlepoint approximation.
+these a few times for a frequent one. So the law of the sum is worked out, by a Fourier transform; far out, where that
+has no digits left, its tails follow from its cumulants by a saddlepoint approximation.
 """
 
 from __future__ import annotations
@@ -12,23 +13,29 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from sottovoce.lazy import numpy as np
+from sottovoce.lazy import scipy
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     Floats = NDArray[np.float64]
 
-MAX_CELLS = 2**17
-"""The largest table that is used as it is; the cells of a larger one are pooled."""
+MAX_CELLS = 2**19
+"""Cells that a law is made of; of a still larger table, some cohorts stand for all."""
 
-POOL = 2**19
-"""Cells that are pooled; of a still larger table, some cohorts stand for all."""
+FINE = 16
+"""Cells are moved to a grid of so many points to the standard deviation of one of them."""
 
-FINE = 64
-"""Pooled cells are rounded to so many parts of the standard deviation of one of them."""
+RAREST, COMMON = 1e-9, 0.4
+"""Between these probabilities the law is that of the transform."""
+
+REACH = 8.0
+"""The normal deviates between which it is worked out: what is beyond is lost in rounding."""
 
 FARTHEST = 200.0
 POINTS = 40
+MOST = 512
+"""Points of the curve on either side."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,25 +49,20 @@ class NullLaw:
 
     table: NDArray[Any] | None = None
     functions: int = 1
-    most: int = MAX_CELLS
 
     @cached_property
     def _curve(self) -> tuple[Floats, Floats]:
         straight = np.array([-1.0, 1.0])
         if self.table is None:
             return straight, straight
-        rows = self.table[:: -(-self.table.size // POOL)].astype(np.float64)
-        cells, times = rows - rows.mean(axis=1, keepdims=True), self.functions * len(self.table) / len(rows)
-        scale = np.sqrt(times * cells.var(axis=1).sum())
+        rows, draws = self.table[:: -(-self.table.size // MAX_CELLS)].astype(np.float64), len(self.table)
+        cells = rows - rows.mean(axis=1, keepdims=True)
+        scale = np.sqrt(self.functions * draws * cells.var())
         if not scale > 0:
             return straight, straight
-        law: tuple[Floats, Any, float] = (cells / scale, 1 / cells.shape[1], times)
-        law = law if cells.size <= self.most else _pooled(*law)
-        tilts = np.geomspace(0.2, FARTHEST, POINTS)
-        found = np.array([_point(*law, tilt) for tilt in (*-tilts[::-1], *tilts)])
-        points, deviates = found[np.isfinite(found).all(axis=1)].T
-        rising = (np.diff(points, prepend=-np.inf) > 1e-6) & (np.diff(deviates, prepend=-np.inf) > 1e-6)
-        return (points[rising], deviates[rising]) if rising.sum() > 1 else (straight, straight)
+        pool = Pool.of(cells / scale, self.functions * draws)
+        points, deviates = _rising(*_joined(pool.curve(), pool.saddles))
+        return (points, deviates) if points.size > 1 else (straight, straight)
 
     def deviate(self, points: Floats) -> Floats:
         """The normal deviate that is as rare as a point."""
@@ -95,27 +97,85 @@ class Laws:
         return Laws(self.laws, self.which[places])
 
 
-def _pooled(cells: Floats, share: float, times: float) -> tuple[Floats, Any, float]:
-    """One row for all, of rounded cells with their shares, drawn from as often as from all rows together.
+@dataclass(frozen=True, eq=False)
+class Pool:
+    """The cells of all rows together, on a grid, and how many are drawn from them.
 
-    The logarithm of a mean is at least the mean of logarithms: so the tails are at most made heavier.
+    Rows differ a little. To draw from all of them at once makes the tails at most heavier.
     """
-    draws = times * len(cells)
-    places = np.rint(cells * (FINE * draws**0.5)).astype(np.int64).ravel()
-    least = int(places.min())
-    counts = np.bincount(places - least)
-    held = np.flatnonzero(counts)
-    return (held + least)[None] / (FINE * draws**0.5), counts[held][None] / cells.size, draws
+
+    places: NDArray[np.int64]
+    shares: Floats
+    step: float
+    draws: int
+
+    @classmethod
+    def of(cls, cells: Floats, draws: int) -> Pool:
+        """A cell between two points of the grid goes to both, in proportion: so the mean stays what it was."""
+        step = 1 / (FINE * draws**0.5)
+        below = np.floor(cells.ravel() / step)
+        part, least = cells.ravel() / step - below, int(below.min())
+        at = (below - least).astype(np.int64)
+        size = int(at.max()) + 2
+        counts = np.bincount(at, 1 - part, size) + np.bincount(at + 1, part, size)
+        held = np.flatnonzero(counts)
+        return cls(held + least, counts[held] / cells.size, step, draws)
+
+    @cached_property
+    def saddles(self) -> tuple[Floats, Floats]:
+        """Points and their deviates, all the way out."""
+        tilts = np.geomspace(0.2, FARTHEST, POINTS)
+        cells: Floats = (self.places * self.step).astype(np.float64)
+        found: Floats = np.array([_saddle(cells, self.shares, self.draws, tilt) for tilt in (*-tilts[::-1], *tilts)])
+        return _rising(*found[np.isfinite(found).all(axis=1)].T)
+
+    def curve(self) -> tuple[Floats, Floats]:
+        """The sum of all draws, by the transform; a point counts as far out as the one before it on the grid."""
+        points, deviates = self.saddles
+        if points.size < 2:
+            return np.zeros(0), np.zeros(0)
+        low, high = np.floor(_interpolate(np.array([-REACH, REACH]), deviates, points) / self.step).astype(np.int64)
+        size = 2 ** int(np.ceil(np.log2(1.25 * (high - low) + np.ptp(self.places) + 2)))
+        one = np.bincount(self.places % size, self.shares, size)
+        law = np.roll(np.fft.irfft(np.fft.rfft(one) ** self.draws, size), -low).clip(0)
+        at = (low + np.arange(size)) * self.step
+        sides = [_side(at, np.cumsum(law), 1), _side(at[::-1], np.cumsum(law[::-1]), -1)]
+        return np.concatenate([sides[0][0], sides[1][0][::-1]]), np.concatenate([sides[0][1], sides[1][1][::-1]])
 
 
-def _point(cells: Floats, shares: Any, times: float, tilt: float) -> tuple[float, float]:
+def _rising(points: Floats, deviates: Floats) -> tuple[Floats, Floats]:
+    """Those of a curve that lead on."""
+    high = np.maximum.accumulate(deviates)
+    rising = (np.diff(points, prepend=-np.inf) > 1e-6) & (np.diff(high, prepend=-np.inf) > 1e-6)
+    return points[rising], deviates[rising]
+
+
+def _side(at: Floats, beyond: Floats, sign: int) -> tuple[Floats, Floats]:
+    """The points on one side, from the outside in, and the deviates of what lies beyond them."""
+    own = np.flatnonzero((beyond[1:] > RAREST) & (beyond[1:] < COMMON) & (sign * at[:-1] < 0))
+    own = own[:: max(own.size // MOST, 1)]
+    return at[own], sign * scipy.special.ndtri(beyond[own + 1])
+
+
+def _joined(curve: tuple[Floats, Floats], tails: tuple[Floats, Floats]) -> tuple[Floats, Floats]:
+    """The curve, and the tails where it has ended."""
+    if not curve[0].size:
+        return tails
+    points, deviates = tails
+    ends, rare = (curve[0].min(), curve[0].max()), (curve[1].min(), curve[1].max())
+    left, right = (points < ends[0]) & (deviates < rare[0]), (points > ends[1]) & (deviates > rare[1])
+    order = [(points[left], deviates[left]), curve, (points[right], deviates[right])]
+    return np.concatenate([part[0] for part in order]), np.concatenate([part[1] for part in order])
+
+
+def _saddle(cells: Floats, shares: Floats, draws: int, tilt: float) -> tuple[float, float]:
     """The point whose tilted law has its mean there, and its normal deviate r*."""
-    highest = (tilt * cells).max(axis=1, keepdims=True)
+    highest = (tilt * cells).max()
     weights = shares * np.exp(tilt * cells - highest)
-    totals = weights.sum(axis=1, keepdims=True)
-    cumulant = times * float((highest + np.log(totals)).sum())
-    means = (weights * cells).sum(axis=1, keepdims=True) / totals
-    point, variance = times * float(means.sum()), times * float((weights * (cells - means) ** 2 / totals).sum())
+    total = weights.sum()
+    cumulant = draws * float(highest + np.log(total))
+    mean = float((weights * cells).sum() / total)
+    point, variance = draws * mean, draws * float((weights * (cells - mean) ** 2).sum() / total)
     root = float(np.sign(tilt) * np.sqrt(max(2 * (tilt * point - cumulant), 0.0)))
     if not root or variance < 1e-9:
         return np.nan, np.nan

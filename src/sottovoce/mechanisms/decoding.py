@@ -90,7 +90,8 @@ def by_mean(
     collisions = (sketch.spread - other / n - sketch.own * frequency.clip(0, 1) ** 2).clip(0)
     constant, slope = other / n + collisions, (holder - other) / n
     law = NullLaw(sketch.support, sketch.hashes.functions)
-    return HashedEstimate(labels, frequency, constant, slope, n, epsilon, len(labels), simulated, law)
+    null = np.full(len(labels), sketch.spread)
+    return HashedEstimate(labels, frequency, constant, slope, n, epsilon, len(labels), simulated, law, null)
 
 
 def means(sketch: Sketch, codes: NDArray[np.int64]) -> Floats:

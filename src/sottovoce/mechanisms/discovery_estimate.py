@@ -28,9 +28,6 @@ if TYPE_CHECKING:
 
     from sottovoce.tally import Tally
 
-CELLS = 2**15
-"""The cells from which the law of the errors is taken, for each group that tests begin with: there are many groups."""
-
 
 @dataclass(frozen=True, eq=False)
 class Group:
@@ -114,19 +111,20 @@ class Counted:
 
     def _each(self, labels: Sequence[str | None], views: list[bytes], groups: NDArray[np.int64]) -> HashedEstimate:
         """The respondents of some groups are a sample of all, which adds to the error about all of them."""
-        frequency, constant, slope = (np.zeros(len(labels)) for _ in range(3))
+        frequency, constant, slope, null = (np.zeros(len(labels)) for _ in range(4))
         starts, which = np.unique(groups, return_inverse=True)
         laws: list[Any] = []
         for at, start in enumerate(starts.tolist()):
             own, sketch = np.flatnonzero(which == at), self.sketch(slice(start, None))
             codes = sketch.hashes.fingerprints([views[place] for place in own.tolist()])
             part = by_mean(sketch, [labels[place] for place in own.tolist()], codes, self.mechanism.epsilon, False)
-            frequency[own], constant[own] = part.frequency, part.constant
+            frequency[own], constant[own], null[own] = part.frequency, part.constant, sketch.spread
             slope[own] = part.slope + (1 / sketch.n - 1 / self.n)
-            law_of: Any = part.law
-            laws.append(replace(law_of, most=CELLS))
+            laws.append(part.law)
         law, epsilon = Laws(tuple(laws), which), self.mechanism.epsilon
-        return HashedEstimate(labels, frequency, constant, slope, self.n, epsilon, len(labels), self.simulated, law)
+        return HashedEstimate(
+            labels, frequency, constant, slope, self.n, epsilon, len(labels), self.simulated, law, null
+        )
 
     def _together(self, labels: Sequence[str | None], views: list[bytes]) -> HashedEstimate:
         sketch = self.sketch(slice(self.whole, None))
