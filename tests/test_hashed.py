@@ -515,3 +515,25 @@ def test_command_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: p
     assert main(["randomize", "data.csv", "-c", "drink", "-e", "1", "-d", "tea,Ovomaltine", "-o", "k.parquet"]) == 0
     assert main(["estimate", "k.parquet", "--values", "values.txt"]) == 2
     assert "--values and --method are for text" in capsys.readouterr().err
+
+
+# The law of what nobody holds.
+
+
+@pytest.mark.parametrize(("cohorts", "buckets", "hot"), [(4, 64, 40), (16, 256, 100), (300, 64, 30)])
+def test_the_law_of_collisions_is_that_of_a_convolution(cohorts: int, buckets: int, hot: int) -> None:
+    """The exact law of a sum of one random cell of each row, by multiplying polynomials. A normal law is far off."""
+    rng = np.random.default_rng(1)
+    table = rng.poisson(rng.integers(5, 15, cohorts)[:, None], (cohorts, buckets))
+    table[np.arange(cohorts), rng.integers(0, buckets, cohorts)] += hot
+    law = np.ones(1)
+    for row in table:
+        law = np.convolve(law, np.bincount(row) / buckets)
+    sums = np.arange(law.size) - table.mean(axis=1).sum()
+    deviation = np.sqrt(table.var(axis=1).sum())
+    beyond = np.cumsum(law[::-1])[::-1]
+    for chance in (1e-2, 1e-3, 1e-4, 1e-5, 1e-6):
+        at = int(np.flatnonzero(beyond >= chance)[-1])
+        told = float(norm.cdf(-NullLaw(table).deviate(np.array([sums[at] / deviation])))[0])
+        assert 0.7 * beyond[at] < told < 2.5 * beyond[at]
+    assert norm.cdf(-sums[at] / deviation) < beyond[at] / 5

@@ -39,9 +39,9 @@ def discover(
     >>> answers = ["tea"] * 12_000 + ["coffee"] * 6_000 + [f"{i}" for i in range(12_000)]
     >>> print(discover(m.tally().add_many(m.randomize_many(answers, seed=1))))
     value    count  frequency  std. error      95% interval
-    tea     11,651     0.3884      0.0060  0.3691 .. 0.4003
-    coffee   5,900     0.1967      0.0080  0.1657 .. 0.2129
-    found 2 of 435 tested; not found: 0.4150 +- 0.0103; n = 30,000; epsilon = 4; SIMULATED with a seed: not private
+    tea     11,651     0.3884      0.0060  0.3767 .. 0.4003
+    coffee   5,900     0.1967      0.0080  0.1814 .. 0.2129
+    found 2 of 3,533 tested; not found: 0.4150 +- 0.0103; n = 30,000; epsilon = 4; SIMULATED with a seed: not private
     """
     rounds = check_rounds(tallies)
     if isinstance(level, bool) or not isinstance(level, int | float) or not 0 < level < 1:

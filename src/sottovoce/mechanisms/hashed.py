@@ -41,9 +41,9 @@ class Hashed(Bucketed):
     >>> t = m.tally().add_many(m.randomize_many(["tea"] * 6000 + ["coffee"] * 4000, seed=1))
     >>> print(t.estimate(values=["coffee", "milk", "tea"]))
     value   count  frequency  std. error       95% interval
-    coffee  4,019     0.4019      0.0108   0.3805 .. 0.4232
-    milk       86     0.0086      0.0090  -0.0095 .. 0.0265
-    tea     5,944     0.5944      0.0114   0.5715 .. 0.6170
+    coffee  4,019     0.4019      0.0108   0.3803 .. 0.4232
+    milk       86     0.0086      0.0090  -0.0096 .. 0.0265
+    tea     5,944     0.5944      0.0114   0.5714 .. 0.6170
     n = 10,000; epsilon = 2; SIMULATED with a seed: not private
     """
 
