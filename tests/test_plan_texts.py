@@ -36,7 +36,7 @@ def test_groups_for_discovery(capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_the_table_shows_ten_times_fewer_and_more(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["plan", "-m", "discovery", "--length", "12", "--n", "4000", "-e", "2"]) == 0
-    shown = capsys.readouterr().out
+    shown = " ".join(capsys.readouterr().out.split())
     assert "texts of up to 12 bytes are found from a share of" in shown
     assert "400" in shown and "not enough data" in shown and "40,000" in shown
 

@@ -35,9 +35,8 @@ def plan_texts(asked: dict[str, Any]) -> None:
     gained = values if hashed else f"texts of up to {asked[own]} bytes are found from a share of"
     people = f"With {n:,} people at epsilon = {m.epsilon:.6g}"
     console().print(f"[bold]{people}, {gained} {sharpness(m, n):.2g}[/bold]\n")
-    print_table(
-        ["people", "asked by", "bits", "integers in a tally", sharp], _rows(make, sharpness, n), _caption(asked)
-    )
+    header = ["people", "by", "buckets", "cohorts", "bits", "integers in a tally", sharp]
+    print_table(header, _rows(make, sharpness, n), _caption(asked))
 
 
 def _check(asked: dict[str, Any], own: str, sharp: str) -> None:
@@ -93,9 +92,11 @@ def _rows(make: Callable[[int], Any], sharpness: Callable[[Any, int], float], n:
         try:
             m = make(people)
         except ParameterError as error:
-            rows.append([f"{people:,}", str(error).partition(":")[0], "", "", ""])
+            rows.append([f"{people:,}", str(error).partition(":")[0], *[""] * 5])
             continue
-        rows.append([f"{people:,}", repr(m), f"{m.bits}", f"{m.cells:,}", f"{sharpness(m, people):.2g}"])
+        by = m.method if isinstance(m, Discovery) else m.base.name
+        sizes = [f"{size:,}" for size in (m.buckets, m.cohorts, m.bits, m.cells)]
+        rows.append([f"{people:,}", by, *sizes, f"{sharpness(m, people):.2g}"])
     return rows
 
 
