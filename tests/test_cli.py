@@ -528,8 +528,8 @@ def test_the_installed_command() -> None:
 def test_memory_does_not_grow_with_the_file() -> None:
     """Five times the rows, the same memory: 30 MB more are allowed, where the bare column would take 128.
 
-    On a busy machine the allocator may hold on to more now and then, so the long file has up to three tries: real
-    growth would show in all of them.
+    On a busy machine more or fewer parts are under way, so the short file has two tries, the larger of which counts, and
+    the long one up to three: real growth would show in all of them.
     """
     program = (
         "import re, sys; from pathlib import Path; from sottovoce.cli import main\n"
@@ -545,7 +545,7 @@ def test_memory_does_not_grow_with_the_file() -> None:
 
     for name, n in (("short.csv", 4_000_000), ("long.csv", 20_000_000)):
         pa.csv.write_csv(pa.table({"x": np.arange(n) % 50, "y": np.arange(n)}), name)
-    short, long = peak("short.csv"), peak("long.csv")
+    short, long = max(peak("short.csv"), peak("short.csv")), peak("long.csv")
     for _ in range(2):
         long = long if long - short < 30 else min(long, peak("long.csv"))
     assert long - short < 30
