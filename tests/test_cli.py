@@ -528,8 +528,8 @@ def test_the_installed_command() -> None:
 def test_memory_does_not_grow_with_the_file() -> None:
     """Five times the rows, the same memory: 30 MB more are allowed, where the bare column would take 128.
 
-    On a busy machine more or fewer parts are under way, so the short file has two tries, the larger of which counts, and
-    the long one up to three: real growth would show in all of them.
+    On a busy machine more or fewer parts are under way. So the larger of two tries counts for the short file, and the
+    long one has up to three: real growth would show in all of them.
     """
     program = (
         "import re, sys; from pathlib import Path; from sottovoce.cli import main\n"
