@@ -187,6 +187,7 @@ def test_the_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: py
             options = ("--next", f"round-{len(files) + 1}.json", "--people", 16_000, "--rounds", 4)
             ask = _json("discover", *files, *options)
     record = _json("discover", *files)
+    Path("{}.json").write_text("{}")
     assert [row["label"] for row in record["estimates"][:2]] == ["tea", "coffee with milk"]
     assert len(record["rounds"]) == len(files) == 4 and ask["last"]
     for arguments, message in (
@@ -201,6 +202,10 @@ def test_the_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: py
             "more than",
         ),
         (["randomize", "part.csv", "-q", "drink:text", "-m", "no.json", "-e", "1", "-o", "r.parquet"], "no such file"),
+        (
+            ["randomize", "part.csv", "-q", "drink:text", "-m", "{}.json", "-e", "1", "-o", "r.parquet"],
+            "{}.json: a mech",
+        ),
     ):
         assert main(arguments) == 2
         error = capsys.readouterr().err

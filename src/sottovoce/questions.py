@@ -139,7 +139,11 @@ class Question:
 def _written(path: Path, epsilon: float) -> Mechanism:
     """A mechanism over texts that is written out in a file, such as that of a round of discovery."""
     with reading(path):
-        m = mechanism(json.loads(path.read_text("utf-8")))
+        data = json.loads(path.read_text("utf-8"))
+    try:
+        m = mechanism(data)
+    except ParameterError as error:
+        raise ParameterError(f"{path}: {error}") from None
     if not isinstance(m.domain, Text):
         raise ParameterError(f"{path}: must be a mechanism over texts, got {m!r}")
     if m.epsilon > epsilon:

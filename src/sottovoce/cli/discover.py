@@ -69,11 +69,11 @@ def discover(
     from sottovoce.discovery import discover as find
 
     if following is not None:
-        check_next(following, people, epsilon, bool(reports))
+        _check_next(following, people, epsilon, bool(reports))
     elif not reports:
         raise ParameterError("name at least one file of REPORTS, or begin with --next FILE --people N --epsilon E")
     if not reports:
-        ask_next(following, [], people, rounds, alphabet, salt, as_json, epsilon=epsilon, domain=Text(max_bytes))
+        _ask_next(following, [], people, rounds, alphabet, salt, as_json, epsilon=epsilon, domain=Text(max_bytes))
         return
     reports = expanded(reports)
     check_paths(reports, output, plot)
@@ -81,7 +81,7 @@ def discover(
         raise ParameterError(f"{output}: must end in .csv, .parquet, .arrow; for JSON there is --json")
     name, tallies = _tallies(reports, question)
     if following is not None:
-        ask_next(following, tallies, people, rounds, alphabet, salt, as_json)
+        _ask_next(following, tallies, people, rounds, alphabet, salt, as_json)
         return
     found: Found = find(tallies, level=error_rate, correction=correction, alphabet=alphabet)
     errors: dict[str, Any] = {"level": level, "population": population}
@@ -104,7 +104,7 @@ def discover(
         print_result(None, shown, errors)
 
 
-def check_next(path: Path, people: int | None, epsilon: float | None, begun: bool) -> None:
+def _check_next(path: Path, people: int | None, epsilon: float | None, begun: bool) -> None:
     if path.suffix != ".json":
         raise ParameterError(f"{path}: must end in .json")
     if people is None:
@@ -115,7 +115,7 @@ def check_next(path: Path, people: int | None, epsilon: float | None, begun: boo
         raise ParameterError("the first round needs an --epsilon")
 
 
-def ask_next(
+def _ask_next(
     path: Path | None,
     tallies: list[Tally[Any]],
     people: int | None,
