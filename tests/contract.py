@@ -23,8 +23,8 @@ from sottovoce.mechanisms.base import Mechanism
 from sottovoce.mechanisms.longitudinal import Longitudinal
 from sottovoce.mechanisms.memoized_kinds import MemoizedTexts
 from sottovoce.mechanisms.pure import Pure
-from sottovoce.privacy import Probability, log_above
-from sottovoce.randomness import SYSTEM, Keystream, Source, threshold
+from sottovoce.privacy import GRID, Probability, log_above
+from sottovoce.randomness import SPARE, SYSTEM, Keystream, Source, heads, threshold
 from sottovoce.reports import Bits, Report, Reports
 
 
@@ -77,11 +77,13 @@ class Columns(Keystream):
     def words(self, count: int) -> Any:
         raise AssertionError("a column that can be enumerated must draw by bernoulli, below and coin_rows only")
 
-    def bernoulli(self, p: Probability, count: int) -> Any:
-        return np.array([self.source.bernoulli(p) for _ in range(count)], dtype=bool)
+    def tosses(self, p: Probability, count: int) -> Any:
+        """The last word of all that are heads, or the first one that is tails."""
+        return np.array([heads(p) - self.source.bernoulli(p) for _ in range(count)], dtype=np.uint64)
 
-    def below(self, k: int, count: int) -> Any:
-        return np.array([self.source.below(k) for _ in range(count)], dtype=np.int64)
+    def fair(self, k: int, count: int) -> Any:
+        """Words of the last run of multiples of k."""
+        return np.array([(GRID // k * k - k + self.source.below(k)) << SPARE for _ in range(count)], dtype=np.uint64)
 
     def coin_rows(self, p: Probability, count: int, width: int) -> Any:
         heads = [at >= self.length or self.source.bernoulli(p) for at in range(8 * width)]

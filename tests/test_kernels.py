@@ -55,8 +55,8 @@ def test_a_coin_is_a_comparison_of_53_bits(way: str, bound: int) -> None:
     planes = iter(
         [sum((number >> shift & 1) << lane for lane, number in enumerate(numbers)) for shift in range(52, -1, -1)]
     )
-    word = np.empty(1, dtype=np.uint64)
-    kernels.below(lambda count: np.array([next(planes) for _ in range(count)], dtype=np.uint64), bound, word)
+    word = np.empty(1, dtype=np.uint64)  # More words may be drawn than are needed.
+    kernels.below(lambda count: np.array([next(planes, 0) for _ in range(count)], dtype=np.uint64), bound, word)
     assert [int(word[0]) >> lane & 1 for lane in range(64)] == [number < bound for number in numbers]
 
 
@@ -121,6 +121,24 @@ def test_threads_change_nothing(make: Any, monkeypatch: pytest.MonkeyPatch) -> N
     assert outcomes[0] == outcomes[1] == outcomes[2]
 
 
+def test_the_first_part_to_fail_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    """On threads or not, and nothing hangs: a column whose last rows are not in the domain."""
+    column = np.zeros(3 * kernels.PART, dtype=np.int32)
+    column[kernels.PART + 7], column[-1] = 5, -3
+    for threads in ("1", "2", "5"):
+        monkeypatch.setenv("SOTTO_THREADS", threads)
+        with pytest.raises(sv.SottovoceError, match=rf"^row {kernels.PART + 8 + 100}: .* got 5$"):
+            sv.KRR(5, 1.0).randomize_many(column, first_row=101)
+        with pytest.raises(sv.SottovoceError, match="from 0 to 4, got 5"):
+            sv.KRR(5, 1.0).tally().add_many(column.clip(0))
+
+
+def test_parts_come_back_in_order(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SOTTO_THREADS", "3")
+    assert kernels.side_by_side(lambda a, b: a - b, range(100), range(100, 0, -1)) == list(range(-100, 100, 2))
+    assert kernels.side_by_side(abs, []) == []
+
+
 def test_every_part_of_a_long_column_is_randomized(monkeypatch: pytest.MonkeyPatch) -> None:
     """An estimate of each part is within 6 standard errors: false alarms once in 10^8."""
     monkeypatch.setenv("SOTTO_THREADS", "2")
@@ -137,6 +155,26 @@ def test_shares_of_coins(bound: int, count: int) -> None:
     tossed = Keystream(1).coins(Probability(bound, GRID), count)
     heads, mean = int(np.bitwise_count(tossed).sum()), 64 * count * bound / GRID
     assert abs(heads - mean) <= 6 * (mean * (1 - bound / GRID)) ** 0.5 + 9
+
+
+@pytest.mark.parametrize("divisor", [1, 2, 3, 7, 10, 49, 1023, 2**20, 2**26 + 1, 2**32 - 5, 2**52 + 1, GRID - 1, GRID])
+def test_remainders(way: str, divisor: int) -> None:
+    """Numbers next to multiples of the divisor, where a quotient by floats would be off by one, and any others."""
+    chosen = random.Random(divisor)
+    near = [divisor * chosen.randrange(GRID // divisor + 1) + step for step in (-1, 0, 1) for _ in range(300)]
+    numbers = [0, GRID - 1, *(n for n in near if 0 <= n < GRID), *(chosen.randrange(GRID) for _ in range(99))]
+    found = kernels.remainders(np.array(numbers, dtype=np.uint64), divisor)
+    assert found.tolist() == [number % divisor for number in numbers]
+
+
+@pytest.mark.parametrize("kind", ["u1", "u2", "u4", "u8"])
+@pytest.mark.parametrize(("count", "cells"), [(0, 3), (1, 3), (23, 3), (4001, 200), (4002, 2**15)])
+def test_occurrences(way: str, kind: str, count: int, cells: int) -> None:
+    numbers = np.random.default_rng(count).integers(0, min(cells, 256), 2 * count).astype(kind)
+    for given_numbers in (numbers, numbers[::2], numbers[::-1]):
+        given_numbers.flags.writeable = False
+        expected = [int((given_numbers == cell).sum()) for cell in range(min(cells, 256))]
+        assert kernels.occurrences(given_numbers, cells).tolist() == expected + [0] * (cells - len(expected))
 
 
 def test_loading_waits_for_enough_work(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -215,7 +253,8 @@ def test_a_broken_column_is_caught(m: Mechanism) -> None:
 @pytest.mark.parametrize(
     "m",
     [*COLUMNS, sv.Unary(1024, 1.0), sv.Unary(77, 0.5), sv.Subset(9, 0.5, size=5), sv.Subset(1000, 1.0),
-     sv.Subset(128, 1.0), sv.Subset(129, 1.0), sv.Projective(1000, 1.0), sv.LocalHash(1000, 3.0)],
+     sv.Subset(128, 1.0), sv.Subset(129, 1.0), sv.Projective(1000, 1.0), sv.LocalHash(1000, 3.0), sv.KRR(2**20, 2.0),
+     sv.Hadamard(2**20, 1.0)],
     ids=repr,
 )  # fmt: skip
 def test_compiled_columns_are_the_same(m: Mechanism, count: int, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from sottovoce.errors import ParameterError
 from sottovoce.kernels import below
 from sottovoce.privacy import GRID, Probability
-from sottovoce.randomness import SYSTEM, Keystream, Replay, threshold
+from sottovoce.randomness import SPARE, SYSTEM, Keystream, Replay, threshold
 
 on_grid = st.integers(1, GRID - 1)
 
@@ -62,8 +62,26 @@ def test_bit_sliced_coins_are_comparisons(bound: int, seed: int, agreed: int) ->
         planes[depth] = planes[depth] & ~lanes | bits & lanes
     numbers = [sum((int(plane) >> lane & 1) << (52 - at) for at, plane in enumerate(planes)) for lane in range(64)]
     coin, shown = np.zeros(1, dtype=np.uint64), iter(planes)
-    below(lambda count: np.array([next(shown) for _ in range(count)], dtype=np.uint64), bound, coin)
+    below(lambda count: np.array([next(shown, 0) for _ in range(count)], dtype=np.uint64), bound, coin)
     assert [bool(int(coin[0]) >> lane & 1) for lane in range(64)] == [number < bound for number in numbers]
+
+
+class Chosen(Keystream):
+    """Gives words that were written down."""
+
+    def __init__(self, numbers: list[int]) -> None:
+        self.numbers = iter(numbers)
+
+    def words(self, count: int) -> np.ndarray:
+        return np.array([next(self.numbers) << SPARE | 1234 for _ in range(count)], dtype=np.uint64)
+
+
+def test_columns_reject_the_incomplete_run() -> None:
+    """2^53 = 8 mod 12: of the last eight numbers, none is used; each is drawn again in its own place."""
+    stream = Chosen([5, GRID - 8, GRID - 9, GRID - 1, 7, GRID - 2, 3])
+    assert stream.below(12, 4).tolist() == [5, 7, 11, 3]
+    assert next(stream.numbers, None) is None
+    assert Chosen([GRID - 1]).below(16, 1).tolist() == [15], "a power of two has no incomplete run"
 
 
 def test_keystreams() -> None:

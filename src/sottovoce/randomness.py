@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 from sottovoce.errors import ParameterError
 from sottovoce.kernels import below as fill_below
+from sottovoce.kernels import remainders
 from sottovoce.lazy import load
 from sottovoce.lazy import numpy as np
 from sottovoce.privacy import GRID, Probability
@@ -22,9 +23,9 @@ from sottovoce.privacy import GRID, Probability
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-BLOCK = 2**15
-"""Words handled at a time, so that the work stays in the processor's cache."""
-ZEROS = bytes(8 * BLOCK)
+BLOCK = 2**16
+"""Words of coins tossed at a time: few enough for the processor's cache, and enough for threads not to wait often."""
+ZEROS = bytes(2**21)
 """What is encrypted: the keystream itself comes out."""
 SPARE = 11
 """The low bits of a word that a draw of 53 bits leaves out."""
@@ -38,6 +39,11 @@ def threshold(p: Probability) -> int:
     if rest or not 0 < p.numerator < p.denominator:
         raise ParameterError(f"p must be a multiple of 2^-53 strictly between 0 and 1, got {p}")
     return p.numerator * scale
+
+
+def heads(p: Probability) -> int:
+    """What a word is below with probability p: its first 53 bits decide."""
+    return threshold(p) << SPARE
 
 
 class Source(ABC):
@@ -138,18 +144,23 @@ class Keystream:
         return self.words(count) >> np.uint64(SPARE)
 
     def bernoulli(self, p: Probability, count: int) -> NDArray[np.bool_]:
-        return self.words(count) < np.uint64(threshold(p) << SPARE)
+        return self.tosses(p, count) < np.uint64(heads(p))
+
+    def tosses(self, p: Probability, count: int) -> NDArray[np.uint64]:
+        """Words for a loop that compares them with `heads(p)`, a coin each."""
+        return self.words(count)
 
     def below(self, k: int, count: int) -> NDArray[np.int64]:
         """Integers, uniform over 0 .. k - 1, by the same rejection as `Source.below`."""
-        bits = self.draws(count)
-        limit = GRID - GRID % k
-        while limit < GRID and (again := np.flatnonzero(bits >= limit)).size:
-            bits[again] = self.draws(again.size)
-        runs = bits // np.uint64(k)  # NumPy divides by one number much faster than it takes a remainder.
-        runs *= np.uint64(k)
-        bits -= runs
-        return bits.view(np.int64)
+        return remainders(self.fair(k, count) >> np.uint64(SPARE), k)
+
+    def fair(self, k: int, count: int) -> NDArray[np.uint64]:
+        """Words for a loop that takes remainders by k of their first 53 bits: the incomplete last run is left out."""
+        words, last = self.words(count), np.uint64(((GRID - GRID % k) << SPARE) - 1)
+        while words.max(initial=0) > last:
+            again = np.flatnonzero(words > last)
+            words[again] = self.words(again.size)
+        return words
 
     def coins(self, p: Probability, count: int) -> NDArray[np.uint64]:
         """Words of 64 independent coins each, every bit set with probability exactly p."""

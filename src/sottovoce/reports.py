@@ -74,9 +74,9 @@ class Index:
         if column.ndim != 1 or column.dtype.kind not in "iu":
             raise ReportError(f"reports must be a column of whole numbers, got {_describe(column)}")
         if column.size:
-            low, high = int(column.min()), int(column.max())
-            self.check(low)
-            self.check(high)
+            self.check(int(column.max()))
+            if column.dtype.kind == "i":
+                self.check(int(column.min()))
         return column.astype(self.dtype, copy=False)
 
     def from_arrow(self, array: Any) -> NDArray[Any]:

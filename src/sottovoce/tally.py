@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 
 MAX_CELLS = 2**28
 MAX_N = 2**53
-ROWS = 2**16
-"""Reports counted at a time, so that the work stays in the processor's cache."""
+ROWS = 2**17
+"""Reports checked and counted at a time, so that the work stays in the processor's cache."""
 
 
 R = TypeVar("R", covariant=True)
@@ -67,7 +67,7 @@ class Tally(Generic[R]):
         return self.add_many([self.mechanism.shape.check(report)])
 
     def add_many(self, reports: Reports | Iterable[Report] | NDArray[Any]) -> Tally[R]:
-        """Count a column of reports. All of them are checked before any is counted."""
+        """Count a column of reports. If one of them is refused, none is counted."""
         data: Any = reports
         simulated = False
         if isinstance(reports, Reports):
@@ -81,7 +81,8 @@ class Tally(Generic[R]):
             if not isinstance(reports, Iterable):
                 raise ReportError(f"reports must be a column, got {reports!r:.40}")
             data = list(reports)
-        data = self.mechanism.shape.check_many(data)
+        if not isinstance(data, np.ndarray) or not data.size or not data.ndim:
+            data = self.mechanism.shape.check_many(data)
         share = max(PART, self.cells.size, -(-len(data) // cores()))
         for counted in side_by_side(self._counted, [data[at : at + share] for at in range(0, len(data), share)]):
             self.cells += counted
@@ -105,7 +106,7 @@ class Tally(Generic[R]):
     def _counted(self, data: NDArray[Any]) -> NDArray[np.int64]:
         cells, step = np.zeros_like(self.cells), max(ROWS, self.cells.size)
         for at in range(0, len(data), step):
-            cells += self.mechanism._count(data[at : at + step])
+            cells += self.mechanism._count(self.mechanism.shape.check_many(data[at : at + step]))
         return cells
 
     def merge(self, other: Tally[R]) -> Tally[R]:

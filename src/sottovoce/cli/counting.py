@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from sottovoce.cli.show import progress
 from sottovoce.errors import FileError, ParameterError, SottovoceError
+from sottovoce.kernels import occurrences
 from sottovoce.lazy import numpy as np
 
 if TYPE_CHECKING:
@@ -103,7 +104,7 @@ class _Counts:
             self._total.add_many(reports)
             return
         data = self._total.mechanism.shape.check_many(reports.data)
-        self._outcomes += np.bincount(data, minlength=self._outcomes.size)
+        self._outcomes += occurrences(data, self._outcomes.size)
         self._total.simulated |= reports.simulated
 
     def tally(self) -> Tally[Any]:

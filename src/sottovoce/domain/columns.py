@@ -57,8 +57,14 @@ def whole_numbers(values: Any, arrow: Any | None) -> NDArray[Any] | None:
     if arrow is not None:
         whole = pa.types.is_integer(arrow.type) and not arrow.null_count
         return np.concatenate([as_numpy(part) for part in arrow.chunks]) if whole and arrow.num_chunks else None
+    column = as_numbers(values)
+    return column if column is not None and column.dtype.kind != "f" else None
+
+
+def as_numbers(values: Any) -> NDArray[Any] | None:
+    """A column of numbers that NumPy can take in parts without a copy of the whole; None if it is something else."""
     dtype = getattr(values, "dtype", None)
-    if isinstance(dtype, np.dtype) and dtype.kind in "iu" and values.ndim == 1:
+    if isinstance(dtype, np.dtype) and dtype.kind in "iuf" and values.ndim == 1:
         return np.asarray(values)
     return None
 

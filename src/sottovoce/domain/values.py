@@ -104,8 +104,10 @@ class Domain:
         """The codes of a column: a list, NumPy, pandas, Polars, a DuckDB query, Arrow."""
         arrow = as_arrow(values)
         column = whole_numbers(values, arrow) if isinstance(self.values, range) else None
-        if column is not None and not ((column < 0) | (column >= len(self.values))).any():
-            return column.astype(np.int64)
+        if column is not None:
+            codes = column.astype(np.int64)
+            if codes.view(np.uint64).max(initial=0) < len(self.values):  # Negative numbers are the largest, there.
+                return codes
         if arrow is not None:
             return each_once(arrow, self.encode, first_row)
         rows = to_list(values)
@@ -113,14 +115,14 @@ class Domain:
             distinct = dict.fromkeys(rows)
         except TypeError:
             raise DomainError("an answer must be text, a number or a truth value, got something else") from None
-        codes = {}
+        each = {}
         for value in distinct:
             try:
-                codes[value] = self.encode(value)
+                each[value] = self.encode(value)
             except DomainError as error:
                 row = next(row for row, other in enumerate(rows, first_row) if other is value)
                 raise DomainError(f"row {row}: {error}") from None
-        return np.fromiter(map(codes.__getitem__, rows), dtype=np.int64, count=len(rows))
+        return np.fromiter(map(each.__getitem__, rows), dtype=np.int64, count=len(rows))
 
     def to_dict(self) -> dict[str, Any]:
         """The form that travels in JSON: a size or a list of values, and the policy."""

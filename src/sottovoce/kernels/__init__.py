@@ -65,10 +65,30 @@ def side_by_side(task: Callable[..., T], *columns: Sequence[Any]) -> list[T]:
     threads = min(len(columns[0]), cores())
     if threads < 2:
         return list(map(task, *columns))
-    from concurrent.futures import ThreadPoolExecutor  # Not for a device, which has one answer.
+    from threading import Thread  # Not for a device, which has one answer.
 
-    with ThreadPoolExecutor(threads) as pool:
-        return list(pool.map(task, *columns))
+    todo, done = enumerate(zip(*columns, strict=False)), dict[int, T]()
+    failed: dict[int, BaseException] = {}
+
+    def work() -> None:
+        """Takes the next part as long as there is one. Nobody waits for anybody before the end."""
+        for at, part in todo:
+            try:
+                done[at] = task(*part)
+            except BaseException as error:
+                failed[at] = error
+            if failed:
+                return
+
+    others = [Thread(target=work) for _ in range(threads - 1)]
+    for other in others:
+        other.start()
+    work()
+    for other in others:
+        other.join()
+    if failed:  # Parts are taken in order, so that the first one to fail is among those that did.
+        raise failed[min(failed)]
+    return [done[at] for at in range(len(done))]
 
 
 def cores() -> int:
@@ -83,56 +103,81 @@ def below(draw: Any, bound: int, coins: NDArray[np.uint64]) -> None:
 
     The numbers are compared with the bound one bit at a time from the top, 64 at once. A lane is open while its number
     agrees with the bound so far. At a 1 of the bound, a lane that draws 0 is below it for good; at a 0, a lane that
-    draws 1 is above it. Half the open lanes close at each step, so that about eight bits are drawn instead of 53; words
-    with no open lane are left out once they are the majority.
+    draws 1 is above it. Half the open lanes close at each step, so that fewer than eight bits are drawn instead of 53:
+    six for every coin, and more for the words that have an open lane.
     """
     needed = 53 - ((bound & -bound).bit_length() - 1)  # Beyond the last 1 of the bound, an open lane cannot fall below.
-    steps, count = min(HEAD, needed), coins.size
-    compiled = loops(8 * steps * count) or sys.modules[__name__]
-    under, still = np.empty(count, dtype=np.uint64), np.empty(count, dtype=np.uint64)
-    left = compiled.head(draw(steps * count), bound >> (53 - steps), steps, under, still)
-    where = np.arange(count)
-    for step in range(steps, needed):
-        if not left:
-            break
-        if 2 * left < where.size:
-            left = compiled.settle(where, under, still, coins)
-            where, under, still = where[:left], under[:left], still[:left]
-        left = compiled.narrow(draw(where.size), bool(bound >> (52 - step) & 1), under, still)
-    compiled.settle(where, under, still, coins)
+    step = min(HEAD, needed)
+    compiled = loops(8 * step * coins.size) or sys.modules[__name__]
+    where, still = np.empty(coins.size, dtype=np.int64), np.empty(coins.size, dtype=np.uint64)
+    left = compiled.head(draw(step * coins.size), bound >> (53 - step), step, coins, where, still)
+    while left and step < needed:  # Mostly once: about 2.4 words are needed for every open one.
+        words = draw(5 * left // 2 + 1)
+        left, step = compiled.narrow(words, bound, step, needed, coins, where[:left], still[:left])
 
 
 def head(
-    words: NDArray[np.uint64], bound: int, steps: int, under: NDArray[np.uint64], still: NDArray[np.uint64]
-) -> int:
-    """The first bits of every coin: which are below the bound, and which are still open, in how many words."""
-    under[:], still[:] = 0, ~np.uint64(0)
-    return [
-        narrow(drawn, bool(bound >> (steps - 1 - step) & 1), under, still)
-        for step, drawn in enumerate(words.reshape(steps, -1))
-    ][-1]
-
-
-def narrow(words: NDArray[np.uint64], bit: bool, under: NDArray[np.uint64], still: NDArray[np.uint64]) -> int:
-    """One bit more of every coin, compared with one of the bound; how many words are open after it."""
-    ones = still & words
-    if bit:
-        under |= still ^ ones
-        still[:] = ones
-    else:
-        still ^= ones
-    return int(np.count_nonzero(still))
-
-
-def settle(
-    where: NDArray[np.int64], under: NDArray[np.uint64], still: NDArray[np.uint64], coins: NDArray[np.uint64]
-) -> int:
-    """Write the coins down, and move the words that are still open to the front; how many they are."""
-    coins[where] = under
-    open_ = np.flatnonzero(still)
-    for column in (where, under, still):
-        column[: open_.size] = column[open_]
+    words: NDArray[np.uint64], bound: int, steps: int,
+    coins: NDArray[np.uint64], where: NDArray[np.int64], still: NDArray[np.uint64],
+) -> int:  # fmt: skip
+    """The first bits of every coin: which are below the bound. The open words are written down: how many are they?"""
+    lanes = np.full(coins.size, ~np.uint64(0))
+    coins[:] = 0
+    for step, drawn in enumerate(words.reshape(steps, -1)):
+        coins |= _compare(drawn, bound >> (steps - 1 - step) & 1, lanes)
+    open_ = np.flatnonzero(lanes)
+    where[: open_.size], still[: open_.size] = open_, lanes[open_]
     return int(open_.size)
+
+
+def narrow(
+    words: NDArray[np.uint64], bound: int, step: int, needed: int,
+    coins: NDArray[np.uint64], where: NDArray[np.int64], still: NDArray[np.uint64],
+) -> tuple[int, int]:  # fmt: skip
+    """More bits of the open words, as long as the words that were drawn last. How many are open after which step?"""
+    left = where.size
+    while 0 < left <= words.size and step < needed:
+        coins[where[:left]] |= _compare(words[:left], bound >> (52 - step) & 1, still[:left])
+        open_ = np.flatnonzero(still[:left])
+        words, left, step = words[left:], open_.size, step + 1
+        where[:left], still[:left] = where[open_], still[open_]
+    return int(left), step
+
+
+def _compare(words: NDArray[np.uint64], bit: int, still: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    """One bit more of the open lanes beside one of the bound: which are now below it? Those that differ are closed."""
+    ones = still & words
+    below = still ^ ones if bit else np.zeros_like(ones)
+    still[:] = ones if bit else still ^ ones
+    return below
+
+
+def remainders(words: NDArray[np.uint64], divisor: int) -> NDArray[np.int64]:
+    """What numbers below 2^53 leave when they are divided. They are overwritten.
+
+    >>> remainders(np.array([7, 2**53 - 1], dtype=np.uint64), 10).tolist()
+    [7, 1]
+    """
+    if (compiled := loops(words.nbytes)) is not None:
+        compiled.remainders(words, divisor)
+    else:
+        runs = words // np.uint64(divisor)  # NumPy divides by one number much faster than it takes a remainder.
+        runs *= np.uint64(divisor)
+        words -= runs
+    return words.view(np.int64)
+
+
+def occurrences(numbers: NDArray[Any], cells: int) -> NDArray[np.int64]:
+    """How often each number below `cells` occurs.
+
+    >>> occurrences(np.array([2, 0, 2], dtype=np.uint8), 4).tolist()
+    [1, 0, 2, 0]
+    """
+    if numbers.dtype.kind == "u" and (compiled := loops(numbers.nbytes)) is not None:
+        total = np.zeros(cells, dtype=np.int64)
+        compiled.occurrences(np.ascontiguousarray(numbers), total)
+        return total
+    return np.bincount(numbers, minlength=cells)
 
 
 def put(rows: NDArray[np.uint8], codes: NDArray[np.int64], bits: NDArray[np.bool_]) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numba
 import numpy as np
@@ -18,6 +18,13 @@ ROWS = 16
 EACH_BYTE = np.uint64(0x0101010101010101)
 READ_ONLY = numba.types.Array(numba.uint64, 2, "C", readonly=True)
 """Reports are not to be changed; numba takes an array that could be for one that will not."""
+UNSIGNED = [numba.uint8, numba.uint16, numba.uint32, numba.uint64]
+SPARE = np.uint64(11)
+"""The low bits of a word that a draw of 53 bits leaves out."""
+
+
+def _column(kind: Any) -> Any:
+    return numba.types.Array(kind, 1, "C", readonly=True)
 
 
 @numba.njit(inline="always")
@@ -29,54 +36,124 @@ def _compare(word: np.uint64, bound: np.uint64, below: np.uint64, open_: np.uint
 
 @numba.njit(inline="always")
 def _head(
-    words: NDArray[np.uint64], bound: np.uint64, steps: int, under: NDArray[np.uint64], still: NDArray[np.uint64]
-) -> int:
+    words: NDArray[np.uint64], bound: np.uint64, steps: int, coins: NDArray[np.uint64], still: NDArray[np.uint64]
+) -> None:
     """A word stays in registers for all of its steps, and eight words go side by side."""
-    count, left = under.size, 0
-    for i in range(count):
+    for i in range(coins.size):
         below, open_ = np.uint64(0), ~np.uint64(0)
         for step in range(steps):
-            below, open_ = _compare(words[step * count + i], bound >> np.uint64(steps - 1 - step), below, open_)
-        under[i], still[i] = below, open_
-        left += open_ != np.uint64(0)
-    return left
+            below, open_ = _compare(words[step * coins.size + i], bound >> np.uint64(steps - 1 - step), below, open_)
+        coins[i], still[i] = below, open_
 
 
-@numba.njit("int64(uint64[::1], uint64, int64, uint64[::1], uint64[::1])", cache=True, nogil=True)
+@numba.njit("int64(uint64[::1], uint64, int64, uint64[::1], int64[::1], uint64[::1])", cache=True, nogil=True)
 def head(
-    words: NDArray[np.uint64], bound: np.uint64, steps: int, under: NDArray[np.uint64], still: NDArray[np.uint64]
-) -> int:
+    words: NDArray[np.uint64], bound: np.uint64, steps: int,
+    coins: NDArray[np.uint64], where: NDArray[np.int64], still: NDArray[np.uint64],
+) -> int:  # fmt: skip
     """The first `steps` bits of 64 coins a word. The compiler makes more of a number that it knows: here, the usual."""
-    return _head(words, bound, HEAD, under, still) if steps == HEAD else _head(words, bound, steps, under, still)
-
-
-@numba.njit("int64(uint64[::1], boolean, uint64[::1], uint64[::1])", cache=True, nogil=True)
-def narrow(words: NDArray[np.uint64], bit: bool, under: NDArray[np.uint64], still: NDArray[np.uint64]) -> int:
-    """One bit more of every coin, compared with one of the bound; how many words are open after it."""
+    if steps == HEAD:
+        _head(words, bound, HEAD, coins, still)
+    else:
+        _head(words, bound, steps, coins, still)
     left = 0
-    for i in range(still.size):
-        ones = still[i] & words[i]
-        zeros = still[i] ^ ones
-        if bit:
-            under[i] |= zeros
-            still[i] = ones
-        else:
-            still[i] = zeros
+    for i in range(coins.size):
+        where[left], still[left] = i, still[i]  # Overwritten unless it is open.
         left += still[i] != np.uint64(0)
     return left
 
 
-@numba.njit("int64(int64[::1], uint64[::1], uint64[::1], uint64[::1])", cache=True, nogil=True)
-def settle(
-    where: NDArray[np.int64], under: NDArray[np.uint64], still: NDArray[np.uint64], coins: NDArray[np.uint64]
-) -> int:
-    """Write the coins down, and move the words that are still open to the front; how many they are."""
-    left = 0
-    for i in range(where.size):
-        coins[where[i]] = under[i]
-        where[left], under[left], still[left] = where[i], under[i], still[i]  # Overwritten unless it is open.
-        left += still[i] != np.uint64(0)
-    return left
+@numba.njit(
+    "UniTuple(int64, 2)(uint64[::1], uint64, int64, int64, uint64[::1], int64[::1], uint64[::1])",
+    cache=True,
+    nogil=True,
+)
+def narrow(
+    words: NDArray[np.uint64], bound: np.uint64, step: int, needed: int,
+    coins: NDArray[np.uint64], where: NDArray[np.int64], still: NDArray[np.uint64],
+) -> tuple[int, int]:  # fmt: skip
+    """More bits of the open words, as long as the words that were drawn last. How many are open after which step?"""
+    left, at = where.size, 0
+    while 0 < left <= words.size - at and step < needed:
+        last, left = left, 0
+        for i in range(last):
+            place = where[i]
+            below, open_ = _compare(words[at + i], bound >> np.uint64(52 - step), coins[place], still[i])
+            coins[place], where[left], still[left] = below, place, open_  # Overwritten unless it is open.
+            left += open_ != np.uint64(0)
+        at, step = at + last, step + 1
+    return left, step
+
+
+@numba.njit(inline="always")
+def _remainder(number: np.uint64, divisor: np.uint64, inverse: float) -> np.uint64:
+    """A number below 2^53 is a float without loss. Its quotient by a rounded inverse is off by one at the most."""
+    rest = np.int64(number) - np.int64(np.float64(number) * inverse) * np.int64(divisor)
+    rest += np.int64(divisor) if rest < 0 else np.int64(0)
+    rest -= np.int64(divisor) if rest >= np.int64(divisor) else np.int64(0)
+    return np.uint64(rest)
+
+
+@numba.njit("void(uint64[::1], uint64)", cache=True, nogil=True)
+def remainders(words: NDArray[np.uint64], divisor: np.uint64) -> None:
+    """What numbers below 2^53 leave when they are divided."""
+    inverse = 1.0 / np.float64(divisor)
+    for i in range(words.size):
+        words[i] = _remainder(words[i], divisor, inverse)
+
+
+@numba.njit("void(uint64[::1], uint64, uint64[::1], uint64, int64[::1], int64[::1])", cache=True, nogil=True)
+def respond(
+    tosses: NDArray[np.uint64], heads: np.uint64, drawn: NDArray[np.uint64], others: np.uint64,
+    codes: NDArray[np.int64], out: NDArray[np.int64],
+) -> None:  # fmt: skip
+    """A code where its coin falls heads, otherwise one of so many others, all as likely."""
+    inverse = 1.0 / np.float64(others)
+    for i in range(codes.size):
+        other = np.int64(_remainder(drawn[i] >> SPARE, others, inverse))
+        other += other >= codes[i]
+        out[i] = codes[i] if tosses[i] < heads else other
+
+
+@numba.njit(inline="always")
+def _parity(word: np.uint64) -> np.uint64:
+    """Whether an odd number of bits is set."""
+    for shift in (32, 16, 8, 4, 2, 1):
+        word ^= word >> np.uint64(shift)
+    return word & np.uint64(1)
+
+
+@numba.njit("void(uint64[::1], uint64, uint64[::1], uint64, int64[::1], int64[::1])", cache=True, nogil=True)
+def reflect(
+    tosses: NDArray[np.uint64], heads: np.uint64, drawn: NDArray[np.uint64], mask: np.uint64,
+    codes: NDArray[np.int64], out: NDArray[np.int64],
+) -> None:  # fmt: skip
+    """Rows that share an even number of bits with a value where its coin falls heads, otherwise an odd number."""
+    for i in range(codes.size):
+        value, row = np.uint64(codes[i] + 1), drawn[i] >> SPARE & mask
+        lowest = value & (~value + np.uint64(1))
+        wrong = _parity(row & value) != np.uint64(tosses[i] >= heads)
+        out[i] = np.int64(row ^ lowest if wrong else row)
+
+
+@numba.njit([numba.void(_column(kind), numba.int64[::1]) for kind in UNSIGNED], cache=True, nogil=True)
+def occurrences(numbers: NDArray[Any], total: NDArray[np.int64]) -> None:
+    """Add to `total` how often each number occurs. Neighbours go to tables of their own: they are often alike."""
+    even = numbers.size - numbers.size % 4
+    if total.size > 2**14 or even < 8 * total.size:
+        for i in range(numbers.size):
+            total[numbers[i]] += 1
+        return
+    tables = np.zeros((4, total.size), dtype=np.int64)
+    for i in range(0, even, 4):
+        tables[0, numbers[i]] += 1
+        tables[1, numbers[i + 1]] += 1
+        tables[2, numbers[i + 2]] += 1
+        tables[3, numbers[i + 3]] += 1
+    for j in range(total.size):
+        total[j] += tables[0, j] + tables[1, j] + tables[2, j] + tables[3, j]
+    for i in range(even, numbers.size):
+        total[numbers[i]] += 1
 
 
 @numba.njit("void(uint8[:, ::1], int64[::1], boolean[::1])", cache=True, nogil=True)

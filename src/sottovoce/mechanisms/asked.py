@@ -6,6 +6,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from sottovoce.domain import Domain
+from sottovoce.kernels import occurrences
 from sottovoce.lazy import numpy as np
 from sottovoce.mechanisms.base import Mechanism
 from sottovoce.mechanisms.krr import KRR
@@ -77,4 +78,4 @@ class Asked(Mechanism):
         return reports
 
     def _count(self, data: NDArray[Any]) -> NDArray[np.int64]:
-        return np.bincount(data, minlength=self.cells)
+        return occurrences(data, self.cells)

@@ -15,6 +15,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from sottovoce.domain import Domain
+from sottovoce.domain.columns import as_numbers
 from sottovoce.errors import ParameterError
 from sottovoce.kernels import PART, side_by_side
 from sottovoce.lazy import numpy as np
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
     from sottovoce.estimate import Result
 
 MAX_CHANNEL = 2**20
-ROWS, BYTES = 2**16, 2**23
+ROWS, BYTES = 2**17, 2**23
 """Answers randomized at a time, and bytes of reports, so that the work stays in the processor's cache."""
 
 
@@ -95,15 +96,17 @@ class Mechanism(ABC):
 
         An error names its row, counted from `first_row`: a long column may come in parts.
         """
-        stream = Keystream.of(seed)
-        codes = self._encode_many(values, stream, first_row)
-        data = self.shape.empty(codes.size)
-        if codes.size <= PART:
-            self._fill(data, codes, stream)
-        else:
-            parts = [slice(at, at + PART) for at in range(0, codes.size, PART)]
-            streams = [stream.split() for _ in parts]
-            side_by_side(lambda part, own: self._fill(data[part], codes[part], own), parts, streams)
+        stream, numbers = Keystream.of(seed), as_numbers(values)
+        column: Any = self._encode_many(values, stream, first_row) if numbers is None else numbers
+        data, parts = self.shape.empty(column.size), range(0, column.size, PART)
+
+        def fill(at: int, own: Keystream) -> None:
+            codes = column[at : at + PART]
+            if numbers is not None:  # The codes of a long column of numbers are never there at once.
+                codes = self._encode_many(codes, own, first_row + at)
+            self._fill(data[at : at + PART], codes, own)
+
+        side_by_side(fill, parts, [stream.split() for _ in parts] if len(parts) > 1 else [stream])
         return Reports(self, data, stream.simulated)
 
     def _fill(self, data: NDArray[Any], codes: NDArray[np.int64], stream: Keystream) -> None:

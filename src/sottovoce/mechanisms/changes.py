@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from sottovoce.domain import Domain, Label
 from sottovoce.errors import ParameterError
+from sottovoce.kernels import occurrences
 from sottovoce.lazy import numpy as np
 from sottovoce.mechanisms.krr import KRR
 from sottovoce.mechanisms.longitudinal import Longitudinal, Memory, Step, check_count
@@ -180,7 +181,7 @@ class Changes(Longitudinal):
         return 2 * self.orders
 
     def _count(self, data: NDArray[Any]) -> NDArray[np.int64]:
-        return np.bincount(data, minlength=self.cells)
+        return occurrences(data, self.cells)
 
     @property
     def _shrinkage(self) -> float:

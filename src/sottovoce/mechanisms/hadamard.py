@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from sottovoce.domain import Domain, Label
 from sottovoce.errors import ParameterError
-from sottovoce.kernels import walsh_hadamard
+from sottovoce.kernels import loops, occurrences, walsh_hadamard
 from sottovoce.lazy import numpy as np
 from sottovoce.mechanisms.krr import KRR
 from sottovoce.mechanisms.pure import Pure
 from sottovoce.privacy import Probability, log_above
-from sottovoce.randomness import Keystream, Source
+from sottovoce.randomness import Keystream, Source, heads
 from sottovoce.reports import Index, Report
 
 if TYPE_CHECKING:
@@ -77,13 +77,18 @@ class Hadamard(Pure):
         return row if (row & value).bit_count() & 1 == odd else row ^ (value & -value)
 
     def _perturb_many(self, codes: NDArray[np.int64], stream: Keystream) -> NDArray[Any]:
-        values, odd = codes + 1, ~stream.bernoulli(self.p, codes.size)
-        rows = stream.below(self.shape.outcomes, codes.size)
+        count, outcomes = codes.size, self.shape.outcomes
+        if (compiled := loops(16 * count)) is not None:
+            tosses, drawn, reports = stream.tosses(self.p, count), stream.fair(outcomes, count), np.empty_like(codes)
+            compiled.reflect(tosses, heads(self.p), drawn, outcomes - 1, np.ascontiguousarray(codes), reports)
+            return reports
+        values, odd = codes + 1, ~stream.bernoulli(self.p, count)
+        rows = stream.below(outcomes, count)
         rows ^= (values & -values) * (np.bitwise_count(rows & values) & 1 != odd)
         return rows
 
     def _count(self, data: NDArray[Any]) -> NDArray[np.int64]:
-        return np.bincount(data, minlength=self.cells)
+        return occurrences(data, self.cells)
 
     def _support(self, cells: NDArray[np.int64]) -> NDArray[np.int64]:
         support: NDArray[np.int64] = (cells.sum() + walsh_hadamard(cells)) // 2

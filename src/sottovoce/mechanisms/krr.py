@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from sottovoce.domain import Domain, Label
 from sottovoce.errors import ParameterError
+from sottovoce.kernels import loops, occurrences
 from sottovoce.lazy import numpy as np
 from sottovoce.mechanisms.pure import Pure
 from sottovoce.privacy import (
@@ -19,7 +20,7 @@ from sottovoce.privacy import (
     round_down,
     round_up,
 )
-from sottovoce.randomness import Keystream, Source
+from sottovoce.randomness import Keystream, Source, heads
 from sottovoce.reports import Index, Report
 
 if TYPE_CHECKING:
@@ -94,14 +95,19 @@ class KRR(Pure):
         return other + (other >= code)
 
     def _perturb_many(self, codes: NDArray[np.int64], stream: Keystream) -> NDArray[Any]:
-        truth = stream.bernoulli(self.p, codes.size)
-        other = stream.below(self.domain.size - 1, codes.size)
+        count, others = codes.size, self.domain.size - 1
+        if (compiled := loops(16 * count)) is not None:
+            tosses, drawn, reports = stream.tosses(self.p, count), stream.fair(others, count), np.empty_like(codes)
+            compiled.respond(tosses, heads(self.p), drawn, others, np.ascontiguousarray(codes), reports)
+            return reports
+        truth = stream.bernoulli(self.p, count)
+        other = stream.below(others, count)
         other += other >= codes
         np.copyto(other, codes, where=truth)
         return other
 
     def _count(self, data: NDArray[Any]) -> NDArray[np.int64]:
-        return np.bincount(data, minlength=self.cells)
+        return occurrences(data, self.cells)
 
     def _support(self, cells: NDArray[np.int64]) -> NDArray[np.int64]:
         return cells

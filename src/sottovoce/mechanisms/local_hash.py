@@ -11,6 +11,7 @@ from sottovoce.domain import Domain, Label
 from sottovoce.errors import ParameterError
 from sottovoce.field import MAX_ORDER, Field, is_order
 from sottovoce.geometry import Space
+from sottovoce.kernels import occurrences
 from sottovoce.lazy import numpy as np
 from sottovoce.mechanisms.krr import KRR
 from sottovoce.mechanisms.pure import Pure
@@ -125,7 +126,8 @@ class LocalHash(Pure):
         cohort, bucket = divmod(data.astype(np.int64), self.buckets)
         factor, line = self._space.normalise_many(cohort)
         bucket = np.where(line < 0, bucket, self._space.field.multiply(factor, bucket))
-        return np.bincount(line % (self._space.lines + 1) * self.buckets + bucket, minlength=self.cells)
+        places = line % (self._space.lines + 1) * self.buckets + bucket
+        return occurrences(places.view(np.uint64), self.cells)
 
     def _support(self, cells: NDArray[np.int64]) -> NDArray[np.int64]:
         rows = cells.reshape(-1, self.buckets)

@@ -3,6 +3,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from sottovoce.domain import Scale
+from sottovoce.kernels import occurrences
 from sottovoce.lazy import numpy as np
 from sottovoce.mechanisms.base import Mechanism
 from sottovoce.randomness import Keystream, Source
@@ -37,7 +38,7 @@ class Numeric(Mechanism):
         return self.domain.encode_many(values, stream, first_row)
 
     def _count(self, data: NDArray[Any]) -> NDArray[np.int64]:
-        return np.bincount(data, minlength=self.cells)
+        return occurrences(data, self.cells)
 
     def __repr__(self) -> str:
         low, high = self.domain.low, self.domain.high

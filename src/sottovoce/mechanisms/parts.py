@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from sottovoce.domain import Domain
 from sottovoce.errors import ParameterError
+from sottovoce.kernels import occurrences
 from sottovoce.lazy import numpy as np
 from sottovoce.mechanisms.base import Mechanism
 from sottovoce.mechanisms.krr import KRR
@@ -173,7 +174,7 @@ class Composition(Combination):
         return joined
 
     def count(self, data: NDArray[Any]) -> NDArray[np.int64]:
-        return np.bincount(data, minlength=self.cells)
+        return occurrences(data, self.cells)
 
     def table(self, cells: NDArray[np.int64]) -> NDArray[np.int64]:
         """The counts with one axis for each part's report."""

@@ -11,7 +11,7 @@ from sottovoce.domain import Domain, Label
 from sottovoce.errors import ParameterError
 from sottovoce.field import MAX_ORDER, Field, is_order
 from sottovoce.geometry import Space, words
-from sottovoce.kernels import loops
+from sottovoce.kernels import loops, occurrences
 from sottovoce.lazy import numpy as np
 from sottovoce.lazy import scipy
 from sottovoce.mechanisms.pure import Pure
@@ -148,7 +148,7 @@ class Projective(Pure):
         return vector + power * missing
 
     def _count(self, data: NDArray[Any]) -> NDArray[np.int64]:
-        return np.bincount(data, minlength=self.cells)
+        return occurrences(data, self.cells)
 
     def _support(self, cells: NDArray[np.int64]) -> NDArray[np.int64]:
         return self._space.meets(cells)[self._space.line_many(np.arange(self.domain.size))]
