@@ -4,10 +4,10 @@ Every person holds one word of up to ten letters, drawn by its frequency in `wor
 constants of the search were chosen on the English words, so that another language is the fairer comparison.
 
 A protocol is asked for the k most frequent words. As many are counted as are among the k that are the most frequent in
-truth, divided by k (recall) and by the number of words given (precision). Some of pure-ldp's give fewer than k: beside
-theirs stands the precision of as many of our words by prefixes, the most frequent ones. pure-ldp searches as widely as
-it is asked for words; what wider searches give is printed too. Our words are the best guesses; how many pass the test,
-and how many of those nobody holds, is in columns of their own.
+truth, divided by k (recall) and by the number of words given (precision). Our words are k guesses, and in lines of
+their own those that are surely among the first k; how many words pass the test, and how many of those nobody holds, is
+in columns of their own. Some of pure-ldp's protocols give fewer than k words too. It searches as widely as it is asked
+for words; what a wider search gives is printed as well.
 
     python benchmarks/discovery.py [--language it] [--seeds 3] [--plot docs/figures/discovery.svg]
 """
@@ -34,12 +34,14 @@ from sottovoce.render import text_table
 
 LENGTH = 10
 TOPS = (16, 64)
-WIDTHS = (16, 64, 256)
+WIDTHS = {"SFP": (16, 64)}
+"""How widely pure-ldp is asked to search: SFP takes hours for 256 words."""
+ALL_WIDTHS = (16, 64, 256)
 PEERS = ("PEM", "TreeHist", "SFP")
 METHODS = ("prefixes", "fragments", "rounds")
 ROUNDS = 3
-HEADER = ["epsilon", "protocol", "recall 16", "precision 16", "of ours", "recall 64", "precision 64", "of ours",
-          "found by test", "wrong", "seconds", "beside prefixes"]  # fmt: skip
+HEADER = ["epsilon", "protocol", "recall 16", "precision 16", "recall 64", "precision 64", "found by test", "wrong",
+          "seconds", *(f"beside {method}" for method in METHODS)]  # fmt: skip
 
 
 @dataclass
@@ -51,27 +53,25 @@ class Score:
     recall: dict[int, float]
     precision: dict[int, float]
     seconds: float
-    given: dict[int, list[list[str]]]
-    """The words given when asked for k, of each run."""
     found: float | None = None
     wrong: float | None = None
     note: str = ""
+    peer: bool = True
 
-    def cells(self, ours: Score, truth: list[str]) -> list[str]:
+    def cells(self, ours: list[Score]) -> list[str]:
         if self.note:
             return [f"{self.epsilon:g}", self.protocol, self.note, *[""] * (len(HEADER) - 3)]
-        triples = [cell for k in TOPS for cell in (f"{self.recall[k]:.2f}", f"{self.precision[k]:.2f}",
-                                                   self._beside(ours, truth, k))]  # fmt: skip
+        pairs = [cell for k in TOPS for cell in (f"{self.recall[k]:.2f}", f"{self.precision[k]:.2f}")]
         tested = ["" if each is None else f"{each:.1f}" for each in (self.found, self.wrong)]
-        ratio = "" if self.found is not None else f"{self.seconds / ours.seconds:.0f} times"
-        return [f"{self.epsilon:g}", self.protocol, *triples, *tested, f"{self.seconds:.1f}", ratio]
-
-    def _beside(self, ours: Score, truth: list[str], k: int) -> str:
-        """The precision of as many of our words as a library gives."""
-        if self.found is not None:
-            return ""
-        many = len(self.given[k][0][:k])
-        return f"{np.mean([len(set(words[:many]) & set(truth[:k])) / max(many, 1) for words in ours.given[k]]):.2f}"
+        ratios = [f"{self.seconds / each.seconds:.0f} times" if self.peer else "" for each in ours]
+        return [
+            f"{self.epsilon:g}",
+            self.protocol,
+            *pairs,
+            *tested,
+            f"{self.seconds:.1f}" * bool(self.seconds),
+            *ratios,
+        ]
 
 
 def people(n: int, seed: int = 1, language: str = "en") -> list[str]:
@@ -97,40 +97,48 @@ def one(method: str, epsilon: float, answers: list[str], seed: int) -> Any:
     return sv.discover(m.tally().add_many(m.randomize_many(answers, seed=seed)))
 
 
-def ours(method: str, epsilon: float, answers: list[str], seeds: int) -> Score:
+def ours(method: str, epsilon: float, answers: list[str], seeds: int) -> list[Score]:
+    """Our guesses, and of them those that are sure."""
     counts = Counter(answers)
     truth = [word for word, _ in counts.most_common(max(TOPS))]
-    given: dict[int, list[list[str]]] = {k: [] for k in TOPS}
+    guessed: dict[int, list[Any]] = {k: [] for k in TOPS}
+    sure: dict[int, list[Any]] = {k: [] for k in TOPS}
     found = wrong = seconds = 0.0
     for seed in range(seeds):
         start = process_time()
         result = one(method, epsilon, answers, seed)
         seconds += (process_time() - start) / seeds
         for k in TOPS:
-            given[k].append([str(label) for label in result.guesses(k).labels])
+            guessed[k].append(rates([str(label) for label in result.guesses(k).labels], truth, k))
+            sure[k].append(rates([str(label) for label in result.surely(k).labels], truth, k))
         found += len(result) / seeds
         wrong += sum(label not in counts for label in result.labels) / seeds
-    each = {k: np.mean([rates(words, truth, k) for words in given[k]], axis=0) for k in TOPS}
-    recall, precision = ({k: float(pair[at]) for k, pair in each.items()} for at in (0, 1))
-    return Score(epsilon, method, recall, precision, seconds, given, found, wrong)
+    return [
+        Score(epsilon, method, *_means(guessed), seconds, found, wrong, peer=False),
+        Score(epsilon, f"{method}, surely", *_means(sure), 0.0, peer=False),
+    ]
+
+
+def _means(runs: dict[int, list[Any]]) -> tuple[dict[int, float], dict[int, float]]:
+    """Recall and precision for each k."""
+    each = {k: np.mean(pairs, axis=0) for k, pairs in runs.items()}
+    return {k: float(pair[0]) for k, pair in each.items()}, {k: float(pair[1]) for k, pair in each.items()}
 
 
 def peer(name: str, epsilon: float, words: Path, truth: list[str], limit: float, kept: Path) -> Score:
     """One run; its results are kept in a folder, and taken from there the next time."""
-    place = kept / f"{name}_{epsilon:g}.json"
+    place, widths = kept / f"{name}_{epsilon:g}.json", WIDTHS.get(name, ALL_WIDTHS)
     if not place.exists() or not place.read_text():
-        options = [f"--epsilon={epsilon:g}", f"--length={LENGTH}", "--k", *map(str, WIDTHS)]
+        options = [f"--epsilon={epsilon:g}", f"--length={LENGTH}", "--k", *map(str, widths)]
         lines, failure = run([PYTHON, HERE / "discovery_peers.py", name, words, *options], limit)
         if failure:
-            return Score(epsilon, f"pure-ldp {name}", {}, {}, 0.0, {}, note=failure[:60])
+            return Score(epsilon, f"pure-ldp {name}", {}, {}, 0.0, note=failure[:60])
         place.write_text(lines)
     record = json.loads(place.read_text())
-    each = {k: rates(record["found"][str(k)], truth, k) for k in TOPS}
     best = {k: max(rates(found, truth, k)[0] for found in record["found"].values()) for k in TOPS}
-    print(f"pure-ldp {name}, epsilon {epsilon:g}, the best of widths {WIDTHS}: recall {best}")
-    recall, precision = ({k: pair[at] for k, pair in each.items()} for at in (0, 1))
-    given = {k: [record["found"][str(k)]] for k in TOPS}
-    return Score(epsilon, f"pure-ldp {name}", recall, precision, record["seconds"][str(max(TOPS))], given)
+    print(f"pure-ldp {name}, epsilon {epsilon:g}, the best of widths {widths}: recall {best}")
+    recall, precision = _means({k: [rates(record["found"][str(k)], truth, k)] for k in TOPS})
+    return Score(epsilon, f"pure-ldp {name}", recall, precision, record["seconds"][str(max(TOPS))])
 
 
 def figure(scores: list[Score], path: Path) -> None:
@@ -141,7 +149,7 @@ def figure(scores: list[Score], path: Path) -> None:
     epsilons = sorted({score.epsilon for score in scores})
     fig, axes = plt.subplots(1, len(epsilons), figsize=(9, 3.3), sharex=True, layout="constrained")
     for ax, epsilon in zip(np.atleast_1d(axes), epsilons, strict=True):
-        rows = [score for score in scores if score.epsilon == epsilon and not score.note][::-1]
+        rows = [score for score in scores if score.epsilon == epsilon and not score.note and score.seconds][::-1]
         for at, (k, colour) in enumerate(zip(TOPS, (INK, ACCENT), strict=True)):
             bars = [row.recall[k] for row in rows]
             ax.barh(np.arange(len(rows)) + 0.2 - 0.4 * at, bars, 0.36, color=colour, label=f"the {k} most frequent")
@@ -173,12 +181,14 @@ def main() -> None:
         words.write_text("\n".join(answers))
         missing = "" if args.no_peers else install("pure-ldp")
         for epsilon in args.epsilons:
-            scores += [ours(method, epsilon, answers, args.seeds) for method in METHODS]
+            scores += [score for method in METHODS for score in ours(method, epsilon, answers, args.seeds)]
             if not args.no_peers and not missing:
                 scores += [peer(name, epsilon, words, truth, args.peer_seconds, kept) for name in PEERS]
-    first = {score.epsilon: score for score in scores if score.protocol == "prefixes"}
+    timed = {
+        epsilon: [s for s in scores if s.epsilon == epsilon and s.protocol in METHODS] for epsilon in args.epsilons
+    }
     memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
-    print(text_table(HEADER, [score.cells(first[score.epsilon], truth) for score in scores]))
+    print(text_table(HEADER, [score.cells(timed[score.epsilon]) for score in scores]))
     print(f"n = {args.n:,}; {args.seeds} runs of ours, one of pure-ldp; at most {memory:.1f} GB of memory{missing}")
     if args.plot:
         figure(scores, args.plot)

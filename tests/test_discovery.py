@@ -19,6 +19,7 @@ from sottovoce.collector import columns, open_store
 from sottovoce.discovery import Found, candidates, fragments, prefixes
 from sottovoce.discovery.spelling import Spelling
 from sottovoce.errors import DomainError, ParameterError
+from sottovoce.estimate import HashedEstimate, Interval
 from sottovoce.mechanisms.discovery import Discovery
 from sottovoce.mechanisms.discovery_estimate import counted as groups
 from sottovoce.mechanisms.discovery_plan import needed
@@ -294,6 +295,31 @@ def test_plans_that_cannot_be_made(options: dict[str, Any], message: str) -> Non
         Discovery.plan(**options)
 
 
+# The first places.
+
+
+def first_places(runs: int = 400) -> tuple[float, float]:
+    """The share of runs in which a text is wrongly said to be among the first 8, and how many are said to be."""
+    shares, error = 0.05 * 0.9 ** np.arange(60), 0.002
+    labels, wrong, said = [str(at) for at in range(shares.size)], 0, 0
+    for seed in range(runs):
+        noisy = shares + error * np.random.default_rng(seed).standard_normal(shares.size)
+        tested = HashedEstimate(labels, noisy, np.full(60, error**2), 0.0, 10_000, 1.0, len(labels), True)
+        sure = Found.of(tested, 0.05, "bonferroni").surely(8).labels
+        wrong += any(int(str(label)) >= 8 for label in sure)
+        said += len(sure)
+    return wrong / runs, said / runs
+
+
+def test_those_surely_in_the_first_places_are(monkeypatch: pytest.MonkeyPatch) -> None:
+    """At most one run in twenty is wrong. False alarms: less than 1e-6, by Binomial(400, 0.05)."""
+    wrong, said = first_places()
+    assert wrong < 0.11 and 2 < said < 8
+    monkeypatch.setattr(HashedEstimate, "_interval", lambda self, *_: Interval(self.frequency, self.frequency))
+    wrong, said = first_places()
+    assert wrong > 0.11 and said == 8, "without errors, neighbours in rank are taken for one another"
+
+
 # Bad input.
 
 
@@ -385,6 +411,9 @@ def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
     assert plot.stat().st_size > 1000 and "simulated" in table.read_text("utf-8")
     record = json.loads(run("discover", reports, "--json", "--limit", 2))
     assert [row["label"] for row in record["estimates"]] == ["tea", "coffee"]
+    assert [row["label"] for row in json.loads(run("discover", reports, "--json", "--surely", 1))["estimates"]] == [
+        "tea"
+    ]
     assert record["found"] >= 5 and set(record["not_found"]) == {"frequency", "stderr", "low", "high"}
     for arguments, message in (
         (["discover", str(reports), "--question", "other"], "--question must be one of drink"),

@@ -87,7 +87,8 @@ def test_intervals_cover(m: Pure, n: int) -> None:
     """Half of the people hold one value, the others are spread thinly: common, rare and absent values.
 
     Over 2,000 seeded runs, 95% intervals cover within 1.5% on average over the values, and each value within 4%: a
-    count of few reports jumps, and its coverage with it. Chance moves a value's coverage by 0.5%.
+    count of few reports jumps, and its coverage with it. Chance moves a value's coverage by 0.5%; of two values, whose
+    intervals cover together, there is no average to take, and three times that is allowed.
     """
     runs, D = 2000, m.domain.size
     codes = np.concatenate([np.zeros(n // 2, int), np.minimum(np.arange(n - n // 2) // (n // 20) + 1, D - 1)])
@@ -97,7 +98,7 @@ def test_intervals_cover(m: Pure, n: int) -> None:
     for at in range(0, n * runs, n):
         low, high = m.tally().add_many(reports[at : at + n]).estimate().interval(0.95)
         covered += (low <= truth) & (truth <= high)
-    assert abs(covered.mean() / runs - 0.95) < 0.0155
+    assert abs(covered.mean() / runs - 0.95) < 0.0155 + 0.015 * (D == 2)
     assert abs(covered / runs - 0.95).max() < 0.04
 
 

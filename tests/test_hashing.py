@@ -12,6 +12,7 @@ import pytest
 from scipy.stats import chi2
 
 import sottovoce as sv
+from sottovoce import kernels
 from sottovoce.hashing import Hashes, P
 
 VECTORS = Path(__file__).parents[1] / "vectors" / "hashing.json"
@@ -59,6 +60,22 @@ def test_look_up_adds_over_all_functions() -> None:
         code = int(codes[at])
         expected = sum(table[cohort, hashes.bucket(code, cohort, each)] for cohort in range(3) for each in range(2))
         assert sums[at] == pytest.approx(expected)
+
+
+@pytest.mark.parametrize("buckets", [2, 3, 7, 1000, 4096, 4099, 2**16 - 1, 2**16])
+def test_compiled_look_ups_are_the_same(buckets: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also of fingerprints and functions with the largest words there are, whose sums are multiples of P or next to."""
+    compiled = pytest.importorskip("sottovoce.kernels.compiled", exc_type=ImportError)
+    hashes = Hashes("sums", buckets, 5, 2)
+    hashes.table[0], hashes.table[1], hashes.table[2, :, :2] = P - 1, 0, 1
+    edges = [x << 31 | y for x in (0, 1, P - 2, P - 1) for y in (0, 1, P - 2, P - 1)]
+    codes = np.concatenate([edges, hashes.fingerprints([f"{i}".encode() for i in range(5_000)])])
+    table = np.random.default_rng(1).random((5, buckets))
+    found = []
+    for way in (None, compiled):
+        monkeypatch.setattr(kernels.loops, "found", way)
+        found.append(hashes.look_up(table, codes).tolist())
+    assert found[0] == found[1]
 
 
 def test_the_stated_departures_are_the_true_ones() -> None:

@@ -54,6 +54,8 @@ def test_texts_of_a_length_that_nobody_said_are_found(told: list[Tally[Any]]) ->
     for row in found.rows():
         assert abs(row.count - truth[str(row.label)]) < 4.5 * row.stderr * found.n
     assert [row.label for row in found.guesses(3).rows()] == ["tea", "coffee with milk", "чай с лимоном"]
+    assert [row.label for row in found.surely(1).rows()] == ["tea"]
+    assert [row.label for row in found.surely(2).rows()] == ["tea", "coffee with milk"]
 
 
 def test_the_search_ends_with_the_texts(told: list[Tally[Any]]) -> None:
@@ -167,6 +169,8 @@ def test_nobody_is_asked_twice(told: list[Tally[Any]]) -> None:
         Rounds(5, 1.0).simulate(["a", "b"])
     with pytest.raises(ParameterError, match="k must be"):
         sv.discover(told).guesses(0)
+    with pytest.raises(ParameterError, match="k must be"):
+        sv.discover(told).surely(0)
 
 
 # By the command line.

@@ -22,6 +22,7 @@ from itertools import accumulate, pairwise
 from typing import TYPE_CHECKING, Any
 
 from sottovoce.errors import ParameterError
+from sottovoce.kernels import loops
 from sottovoce.lazy import numpy as np
 
 if TYPE_CHECKING:
@@ -124,9 +125,13 @@ class Hashes:
     def look_up(self, table: NDArray[Any], codes: NDArray[np.int64]) -> NDArray[np.float64]:
         """For each value, the sum over all functions of what `table`, with a row for each cohort, has in its bucket.
 
-        A million values in 64 cohorts take a third of a second.
+        A million values in 64 cohorts take a fraction of a second.
         """
         sums = np.zeros(codes.size)
+        if (compiled := loops(codes.size * self.cohorts * self.functions // 8)) is not None:
+            columns = np.ascontiguousarray(codes), np.ascontiguousarray(table, dtype=np.float64)
+            compiled.look_up(columns[0], self.table[: len(table)], columns[1], sums)
+            return sums
         for at in range(0, codes.size, CHUNK):
             part = codes[at : at + CHUNK]
             for cohort, row in enumerate(table):

@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 @click.option("--max-bytes", type=click.IntRange(min=1), default=64, show_default=True, help="Of the longest text.")
 @click.option("--salt", default="", help="In rounds: public text of this survey alone, for its hash functions.")
 @click.option("--limit", type=click.IntRange(min=1), help="Only the most frequent values.")
+@click.option("--surely", type=click.IntRange(min=1), metavar="K",
+              help="Only values that are among the K most frequent, at the level for all of them.")  # fmt: skip
 @click.option("--error-rate", type=float, default=0.05, show_default=True,
               help="How likely it may be that a value is shown which nobody holds.")  # fmt: skip
 @click.option("--correction", type=click.Choice(CORRECTIONS), default="bonferroni", show_default=True,
@@ -49,6 +51,7 @@ def discover(
     max_bytes: int,
     salt: str,
     limit: int | None,
+    surely: int | None,
     error_rate: float,
     correction: str,
     alphabet: str | None,
@@ -88,7 +91,8 @@ def discover(
     mechanisms = [tally.mechanism.to_dict() for tally in tallies]
     asked = {"mechanism": mechanisms[0]} if len(mechanisms) == 1 else {"rounds": mechanisms}
     record = {"question": name, **asked, **found.to_dict(**errors)}
-    shown: Any = found.top(limit) if limit and len(found) else found
+    shown: Any = found.surely(surely, level) if surely else found
+    shown = shown.top(limit) if limit and len(shown) else shown
     if output:
         table = shown.to_frame("arrow", **errors)
         files.write_table(output, table.append_column("simulated", [[True] * len(table)]) if found.simulated else table)
@@ -99,7 +103,7 @@ def discover(
         shown.plot(**errors, ax=axes[0])
         write_figure(plot, figure)
     if as_json:
-        print_json(record | {"estimates": record["estimates"][:limit]})
+        print_json(record | {"estimates": shown.to_dict(**errors)["estimates"]})
     else:
         print_result(None, shown, errors)
 

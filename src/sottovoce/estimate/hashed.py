@@ -76,7 +76,11 @@ class HashedEstimate(Labelled[Row]):
         Simultaneous ones cover all values that were asked about at once (Bonferroni), also when only a few are shown.
         Where collisions are rare but large, an interval reaches farther down than up; never less than a normal one.
         """
-        deviate = quantile(level, self.candidates if simultaneous else 1)
+        return self._interval(level, self.candidates if simultaneous else 1, population)
+
+    def _interval(self, level: float, together: int, population: bool = False) -> Interval:
+        """Intervals so many of which hold at once at the level."""
+        deviate = quantile(level, together)
         reaches = {sign: np.maximum(-sign * self.law.point(-sign * deviate), deviate) for sign in (-1, 1)}
         return Interval(*(self._bound(sign, reach**2, population) for sign, reach in reaches.items()))
 

@@ -193,7 +193,7 @@ def marginal(estimate: Estimate, label: Label) -> Proportion:
     >>> m = Unary(["bus", "car", "bike"], epsilon=1.0)
     >>> e = m.tally().add_many(m.randomize_many(["bus"] * 500 + ["car"] * 300 + ["bike"] * 200, seed=1)).estimate()
     >>> f"{marginal(e, 'car').test(0.5, method='likelihood').p_value:.2g}"
-    '8.9e-06'
+    '9e-07'
     """
     if not isinstance(estimate, Estimate):
         raise ParameterError(f"one value must be that of an estimate of frequencies, got {estimate!r:.60}")

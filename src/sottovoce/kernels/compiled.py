@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
 ROWS = 16
 """Rows that one round of full adders takes in."""
+VALUES = 2**11
+"""Values that are looked up in one cohort before the next."""
 EACH_BYTE = np.uint64(0x0101010101010101)
 READ_ONLY = numba.types.Array(numba.uint64, 2, "C", readonly=True)
 """Reports are not to be changed; numba takes an array that could be for one that will not."""
@@ -113,6 +115,40 @@ def respond(
         other = np.int64(_remainder(drawn[i] >> SPARE, others, inverse))
         other += other >= codes[i]
         out[i] = codes[i] if tosses[i] < heads else other
+
+
+@numba.njit(inline="always")
+def _buckets(codes: NDArray[np.int64], words: NDArray[np.uint64], size: int, buckets: NDArray[np.int32]) -> None:
+    """The buckets of values for one function. A remainder by 2^31 - 1 is the sum of digits of 31 bits, taken twice."""
+    inverse, many, last, digit = 1.0 / np.float64(size), np.int32(size), np.uint64(2**31 - 1), np.uint64(31)
+    for i in range(codes.size):
+        code = np.uint64(codes[i])
+        total = words[0] * (code >> digit) + words[1] * (code & last) + words[2]
+        total = (total & last) + (total >> digit)
+        total = (total & last) + (total >> digit)
+        number = np.int32(total - last if total >= last else total)
+        rest = np.int32(number - np.int32(np.float64(number) * inverse) * many)
+        rest = np.int32(rest + many) if rest < 0 else rest
+        buckets[i] = np.int32(rest - many) if rest >= many else rest
+
+
+@numba.njit("void(int64[::1], uint64[:, :, ::1], float64[:, ::1], float64[::1])", cache=True, nogil=True)
+def look_up(
+    codes: NDArray[np.int64], words: NDArray[np.uint64], table: NDArray[np.float64], sums: NDArray[np.float64]
+) -> None:
+    """Add what the table has in the buckets of each value: a row for each cohort, and the words of its functions.
+
+    The buckets come first, eight values at once, in numbers of 32 bits.
+    """
+    buckets = np.empty(VALUES, dtype=np.int32)
+    for at in range(0, codes.size, VALUES):
+        some, own = codes[at : at + VALUES], sums[at : at + VALUES]
+        for cohort in range(words.shape[0]):
+            row = table[cohort]
+            for function in range(words.shape[1]):
+                _buckets(some, words[cohort, function], row.size, buckets)
+                for i in range(some.size):
+                    own[i] += row[np.uint32(buckets[i])]
 
 
 @numba.njit(inline="always")

@@ -6,7 +6,6 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from sottovoce.domain import Domain
-from sottovoce.kernels import occurrences
 from sottovoce.lazy import numpy as np
 from sottovoce.mechanisms.base import Mechanism
 from sottovoce.mechanisms.krr import KRR
@@ -76,6 +75,3 @@ class Asked(Mechanism):
         said = codes % self.symbols
         reports: NDArray[Any] = codes - said + self._answer._perturb_many(said, stream)
         return reports
-
-    def _count(self, data: NDArray[Any]) -> NDArray[np.int64]:
-        return occurrences(data, self.cells)

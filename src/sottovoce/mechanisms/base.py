@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from sottovoce.domain import Domain
 from sottovoce.domain.columns import as_numbers
 from sottovoce.errors import ParameterError
-from sottovoce.kernels import PART, side_by_side
+from sottovoce.kernels import PART, occurrences, side_by_side
 from sottovoce.lazy import numpy as np
 from sottovoce.randomness import SYSTEM, Keystream, Source
 from sottovoce.reports import Report, Reports, Shape
@@ -137,9 +137,9 @@ class Mechanism(ABC):
         """To how many cells a report adds one; None if that varies."""
         return 1
 
-    @abstractmethod
     def _count(self, data: NDArray[Any]) -> NDArray[np.int64]:
-        """Checked reports, counted into cells."""
+        """Checked reports, counted into cells. If nothing else is said, a report is the number of its cell."""
+        return occurrences(data, self.cells)
 
     @abstractmethod
     def _estimate(self, tally: Tally[Any]) -> Result:

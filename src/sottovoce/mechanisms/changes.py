@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from sottovoce.domain import Domain, Label
 from sottovoce.errors import ParameterError
-from sottovoce.kernels import occurrences
 from sottovoce.lazy import numpy as np
 from sottovoce.mechanisms.krr import KRR
 from sottovoce.mechanisms.longitudinal import Longitudinal, Memory, Step, check_count
@@ -179,9 +178,6 @@ class Changes(Longitudinal):
     @property
     def cells(self) -> int:
         return 2 * self.orders
-
-    def _count(self, data: NDArray[Any]) -> NDArray[np.int64]:
-        return occurrences(data, self.cells)
 
     @property
     def _shrinkage(self) -> float:

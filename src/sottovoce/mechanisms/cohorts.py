@@ -175,6 +175,9 @@ class Cohorts(Mechanism):
         return self._inner.marks
 
     def _count(self, data: NDArray[Any]) -> NDArray[np.int64]:
+        kind: type[Any] = type(self._inner)
+        if kind._count is Mechanism._count:  # A report is the number of its cell, and so it is here.
+            return super()._count(data)
         if isinstance(self.shape, CohortBits):
             cohorts, inner = self.shape.split_many(data)
         else:

@@ -43,6 +43,8 @@ class Sketch:
     support: NDArray[np.int64]
     p: float
     q: float
+    variances: Floats | None = None
+    """Those of the support within each cohort, if they are known already."""
 
     @property
     def n(self) -> int:
@@ -70,8 +72,8 @@ class Sketch:
         Such a value has buckets at random, independent of all others. So what it gets varies as the buckets do, by
         noise and collisions alike, and no law of the values needs to be known.
         """
-        means = self.support.mean(axis=1)
-        within, off = self.support.var(axis=1) / self.hashes.functions, (means - self.sizes * self.other) ** 2
+        variances = self.support.var(axis=1) if self.variances is None else self.variances
+        within, off = variances / self.hashes.functions, (self.support.mean(axis=1) - self.sizes * self.other) ** 2
         return float((within + off).sum()) / (self.n * (self.p - self.other)) ** 2
 
     @property

@@ -80,7 +80,9 @@ class Counted:
         hashes, m = _join([group.hashes for group in self.groups[groups]]), self.mechanism
         first, last, _ = groups.indices(len(self.groups))
         rows = slice(self._starts[first], self._starts[last])
-        return Sketch(hashes, self._sizes[rows], self._support[rows], float(m.p), float(m.q))
+        return Sketch(
+            hashes, self._sizes[rows], self._support[rows], float(m.p), float(m.q), variances=self._variances[rows]
+        )
 
     @cached_property
     def _starts(self) -> list[int]:
@@ -93,6 +95,12 @@ class Counted:
     @cached_property
     def _support(self) -> NDArray[np.int64]:
         return np.concatenate([group.support for group in self.groups])
+
+    @cached_property
+    def _variances(self) -> NDArray[np.float64]:
+        """Of the support within each cohort: groups are put together in many ways."""
+        variances: NDArray[np.float64] = self._support.var(axis=1)
+        return variances
 
     def told(self, rows: list[bytes]) -> list[bytes]:
         """Texts as they are told as a whole."""

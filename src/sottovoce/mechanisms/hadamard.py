@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from sottovoce.domain import Domain, Label
 from sottovoce.errors import ParameterError
-from sottovoce.kernels import loops, occurrences, walsh_hadamard
+from sottovoce.kernels import loops, walsh_hadamard
 from sottovoce.lazy import numpy as np
 from sottovoce.mechanisms.krr import KRR
 from sottovoce.mechanisms.pure import Pure
@@ -78,7 +78,7 @@ class Hadamard(Pure):
 
     def _perturb_many(self, codes: NDArray[np.int64], stream: Keystream) -> NDArray[Any]:
         count, outcomes = codes.size, self.shape.outcomes
-        if (compiled := loops(16 * count)) is not None:
+        if (compiled := loops(count // 16)) is not None:
             tosses, drawn, reports = stream.tosses(self.p, count), stream.fair(outcomes, count), np.empty_like(codes)
             compiled.reflect(tosses, heads(self.p), drawn, outcomes - 1, np.ascontiguousarray(codes), reports)
             return reports
@@ -86,9 +86,6 @@ class Hadamard(Pure):
         rows = stream.below(outcomes, count)
         rows ^= (values & -values) * (np.bitwise_count(rows & values) & 1 != odd)
         return rows
-
-    def _count(self, data: NDArray[Any]) -> NDArray[np.int64]:
-        return occurrences(data, self.cells)
 
     def _support(self, cells: NDArray[np.int64]) -> NDArray[np.int64]:
         support: NDArray[np.int64] = (cells.sum() + walsh_hadamard(cells)) // 2

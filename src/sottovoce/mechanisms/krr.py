@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from sottovoce.domain import Domain, Label
 from sottovoce.errors import ParameterError
-from sottovoce.kernels import loops, occurrences
+from sottovoce.kernels import loops
 from sottovoce.lazy import numpy as np
 from sottovoce.mechanisms.pure import Pure
 from sottovoce.privacy import (
@@ -96,7 +96,7 @@ class KRR(Pure):
 
     def _perturb_many(self, codes: NDArray[np.int64], stream: Keystream) -> NDArray[Any]:
         count, others = codes.size, self.domain.size - 1
-        if (compiled := loops(16 * count)) is not None:
+        if (compiled := loops(count // 16)) is not None:
             tosses, drawn, reports = stream.tosses(self.p, count), stream.fair(others, count), np.empty_like(codes)
             compiled.respond(tosses, heads(self.p), drawn, others, np.ascontiguousarray(codes), reports)
             return reports
@@ -105,9 +105,6 @@ class KRR(Pure):
         other += other >= codes
         np.copyto(other, codes, where=truth)
         return other
-
-    def _count(self, data: NDArray[Any]) -> NDArray[np.int64]:
-        return occurrences(data, self.cells)
 
     def _support(self, cells: NDArray[np.int64]) -> NDArray[np.int64]:
         return cells

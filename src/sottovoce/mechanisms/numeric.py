@@ -3,7 +3,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from sottovoce.domain import Scale
-from sottovoce.kernels import occurrences
 from sottovoce.lazy import numpy as np
 from sottovoce.mechanisms.base import Mechanism
 from sottovoce.randomness import Keystream, Source
@@ -36,9 +35,6 @@ class Numeric(Mechanism):
 
     def _encode_many(self, values: Any, stream: Keystream, first_row: int) -> NDArray[np.int64]:
         return self.domain.encode_many(values, stream, first_row)
-
-    def _count(self, data: NDArray[Any]) -> NDArray[np.int64]:
-        return occurrences(data, self.cells)
 
     def __repr__(self) -> str:
         low, high = self.domain.low, self.domain.high

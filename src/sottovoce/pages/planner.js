@@ -34,12 +34,12 @@ function query() {
 
 /** Ask for the numbers, a moment after the last change; an answer that comes too late is thrown away. */
 function changed() {
+  asking?.abort();
   clearTimeout(timer);
   timer = setTimeout(ask, 60);
 }
 
 async function ask() {
-  asking?.abort();
   asking = new AbortController();
   try {
     const answer = await fetch(`/v1/plan?${query()}`, { signal: asking.signal });
