@@ -27,6 +27,7 @@ import numpy as np
 import speed_cores
 from numpy.typing import NDArray
 from speed_peers import best
+from speed_start import start_up
 
 from sottovoce import KRR, Hadamard, LocalHash, Projective, Subset, Unary, kernels
 from sottovoce.randomness import BLOCK, Keystream
@@ -300,10 +301,13 @@ def main() -> None:
     grown = growth() if options.growth else []
     if grown:
         print(text_table(list(grown[0]), [[plainly(value) for value in row.values()] for row in grown]), end="\n\n")
+    waits = start_up()
+    print("start-up: " + ", ".join(f"{name} {each:.2f} s" for name, each in waits.items()))
     print(f"peak memory of this run: {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024:,.0f} MB")
     if options.json:
         record = {"keystream": speed[0], "memory": speed[1], "numpy_unary_32_bits": single,
-                  "rows": [asdict(row) for row in rows], "libraries": libraries, "growth": grown}  # fmt: skip
+                  "rows": [asdict(row) for row in rows], "libraries": libraries, "growth": grown,
+                  "start_up": waits}  # fmt: skip
         options.json.write_text(json.dumps(record, indent=2) + "\n")
     if options.plot:
         draw(rows, options.plot)

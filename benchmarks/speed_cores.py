@@ -32,7 +32,7 @@ class Cores:
 def work(kind: str, side: str, domain: int, epsilon: float) -> tuple[Callable[[], object], int]:
     """What is to be done again and again, and for how many users at once: enough for two threads."""
     m: Any = getattr(sottovoce, kind)(domain, epsilon=epsilon)
-    answers = np.arange((2 if m.bits >= domain else 8) * kernels.PART) % domain
+    answers = np.arange((4 if m.bits >= domain else 64) * kernels.PART) % domain
     if side == "client":
         return lambda: m.randomize_many(answers), answers.size
     reports = m.randomize_many(answers)

@@ -27,6 +27,8 @@ BLOCK = 2**16
 """Words of coins tossed at a time: few enough for the processor's cache, and enough for threads not to wait often."""
 ZEROS = bytes(2**21)
 """What is encrypted: the keystream itself comes out."""
+SLACK = 2
+"""Words for one block more, for which the cipher asks to have room."""
 SPARE = 11
 """The low bits of a word that a draw of 53 bits leaves out."""
 COUNTERS = 2**32
@@ -95,6 +97,7 @@ class Keystream:
 
     def _begin(self, key: bytes) -> None:
         self._process, self._key, self._turn, self._left = os.getpid(), key, 0, 0
+        self._room: NDArray[np.uint64] | None = None
 
     def _renew(self) -> None:
         """A cipher for the blocks to come, which encrypts the numbers 0, 1, 2, ... of blocks.
@@ -125,9 +128,17 @@ class Keystream:
 
     def words(self, count: int) -> NDArray[np.uint64]:
         """Uniform 64-bit words."""
+        return self._into(np.empty(count + SLACK, dtype="<u8"), count)
+
+    def lent(self, count: int) -> NDArray[np.uint64]:
+        """The same, until the next call overwrites them. Fresh memory for each would take longer than the cipher."""
+        if self._room is None or self._room.size < count + SLACK:
+            self._room = np.empty(count + SLACK, dtype="<u8")
+        return self._into(self._room, count)
+
+    def _into(self, out: NDArray[np.uint64], count: int) -> NDArray[np.uint64]:
         if self._process != os.getpid() and not self.simulated:
             self._begin(os.urandom(32))  # A forked process must not repeat its parent's draws.
-        out = np.empty(count + 2, dtype="<u8")  # The cipher asks for room for one block more.
         room, zeros = memoryview(out.view(np.uint8)), memoryview(ZEROS)  # type: ignore[arg-type]
         at = 0
         while at < 8 * count:
@@ -166,7 +177,7 @@ class Keystream:
         """Words of 64 independent coins each, every bit set with probability exactly p."""
         coins = np.empty(count, dtype=np.uint64)
         for at in range(0, count, BLOCK):
-            fill_below(self.words, threshold(p), coins[at : at + BLOCK])
+            fill_below(self.lent, threshold(p), coins[at : at + BLOCK])
         return coins
 
     def coin_rows(self, p: Probability, count: int, width: int) -> NDArray[np.uint8]:
