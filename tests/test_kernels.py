@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import threading
 from fractions import Fraction
 from itertools import combinations
 from typing import Any
@@ -131,6 +132,22 @@ def test_the_first_part_to_fail_is_named(monkeypatch: pytest.MonkeyPatch) -> Non
             sv.KRR(5, 1.0).randomize_many(column, first_row=101)
         with pytest.raises(sv.SottovoceError, match="from 0 to 4, got 5"):
             sv.KRR(5, 1.0).tally().add_many(column.clip(0))
+
+
+def test_an_interruption_ends_all_threads(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SOTTO_THREADS", "2")
+    main, waiting, done = threading.current_thread(), threading.Event(), list[int]()
+
+    def part(at: int) -> None:
+        if threading.current_thread() is main:
+            raise KeyboardInterrupt
+        waiting.wait(0.01)
+        done.append(at)
+
+    with pytest.raises(KeyboardInterrupt):
+        kernels.side_by_side(part, range(1000))
+    assert len(done) < 1000
+    assert all(not thread.name.endswith("(work)") for thread in threading.enumerate()), "nobody goes on"
 
 
 def test_parts_come_back_in_order(monkeypatch: pytest.MonkeyPatch) -> None:

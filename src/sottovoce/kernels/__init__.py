@@ -92,9 +92,14 @@ def side_by_side(task: Callable[..., T], *columns: Sequence[Any]) -> list[T]:
     others = [Thread(target=work) for _ in range(threads - 1)]
     for other in others:
         other.start()
-    work()
-    for other in others:
-        other.join()
+    try:
+        work()
+        for other in others:
+            other.join()
+    except BaseException as error:  # Interrupted: the others stop after the part that they are at.
+        failed[-1] = error
+        for other in others:
+            other.join()
     if failed:  # Parts are taken in order, so that the first one to fail is among those that did.
         raise failed[min(failed)]
     return [done[at] for at in range(len(done))]
