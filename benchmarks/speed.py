@@ -128,9 +128,9 @@ class Counting(Keystream):
 
     drawn = 0
 
-    def words(self, count: int) -> NDArray[np.uint64]:
+    def _into(self, out: NDArray[np.uint64], count: int) -> NDArray[np.uint64]:
         self.drawn += 8 * count
-        return super().words(count)
+        return super()._into(out, count)
 
 
 def machine() -> Pair:

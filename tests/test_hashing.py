@@ -70,12 +70,13 @@ def test_compiled_look_ups_are_the_same(buckets: int, monkeypatch: pytest.Monkey
     hashes.table[0], hashes.table[1], hashes.table[2, :, :2] = P - 1, 0, 1
     edges = [x << 31 | y for x in (0, 1, P - 2, P - 1) for y in (0, 1, P - 2, P - 1)]
     codes = np.concatenate([edges, hashes.fingerprints([f"{i}".encode() for i in range(5_000)])])
-    table = np.random.default_rng(1).random((5, buckets))
-    found = []
-    for way in (None, compiled):
-        monkeypatch.setattr(kernels.loops, "found", way)
-        found.append(hashes.look_up(table, codes).tolist())
-    assert found[0] == found[1]
+    draw = np.random.default_rng(1)
+    for table in (draw.random((5, buckets)), draw.integers(0, 10**6, (5, buckets)), draw.integers(0, 9, (3, buckets))):
+        found = []
+        for way in (None, compiled):
+            monkeypatch.setattr(kernels.loops, "found", way)
+            found.append(hashes.look_up(table, codes).tolist())
+        assert found[0] == found[1]
 
 
 def test_the_stated_departures_are_the_true_ones() -> None:

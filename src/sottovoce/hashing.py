@@ -129,8 +129,8 @@ class Hashes:
         """
         sums = np.zeros(codes.size)
         if (compiled := loops(codes.size * self.cohorts * self.functions // 8)) is not None:
-            columns = np.ascontiguousarray(codes), np.ascontiguousarray(table, dtype=np.float64)
-            compiled.look_up(columns[0], self.table[: len(table)], columns[1], sums)
+            counts = np.ascontiguousarray(table, dtype=np.int64 if table.dtype == np.int64 else np.float64)
+            compiled.look_up(np.ascontiguousarray(codes), self.table[: len(table)], counts, sums)
             return sums
         for at in range(0, codes.size, CHUNK):
             part = codes[at : at + CHUNK]

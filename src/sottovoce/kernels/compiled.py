@@ -132,9 +132,13 @@ def _buckets(codes: NDArray[np.int64], words: NDArray[np.uint64], size: int, buc
         buckets[i] = np.int32(rest - many) if rest >= many else rest
 
 
-@numba.njit("void(int64[::1], uint64[:, :, ::1], float64[:, ::1], float64[::1])", cache=True, nogil=True)
+@numba.njit(
+    [f"void(int64[::1], uint64[:, :, ::1], {kind}[:, ::1], float64[::1])" for kind in ("int64", "float64")],
+    cache=True,
+    nogil=True,
+)
 def look_up(
-    codes: NDArray[np.int64], words: NDArray[np.uint64], table: NDArray[np.float64], sums: NDArray[np.float64]
+    codes: NDArray[np.int64], words: NDArray[np.uint64], table: NDArray[Any], sums: NDArray[np.float64]
 ) -> None:
     """Add what the table has in the buckets of each value: a row for each cohort, and the words of its functions.
 

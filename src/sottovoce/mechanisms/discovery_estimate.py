@@ -20,7 +20,7 @@ from sottovoce.estimate import HashedEstimate
 from sottovoce.estimate.null_law import Laws
 from sottovoce.hashing import Hashes, Joined
 from sottovoce.lazy import numpy as np
-from sottovoce.mechanisms.decoding import Sketch, by_mean, by_regression
+from sottovoce.mechanisms.decoding import Sketch, by_mean, by_regression, row_variances
 from sottovoce.mechanisms.discovery import END, Discovery, tested
 
 if TYPE_CHECKING:
@@ -99,8 +99,7 @@ class Counted:
     @cached_property
     def _variances(self) -> NDArray[np.float64]:
         """Of the support within each cohort: groups are put together in many ways."""
-        variances: NDArray[np.float64] = self._support.var(axis=1)
-        return variances
+        return row_variances(self._support)
 
     def told(self, rows: list[bytes]) -> list[bytes]:
         """Texts as they are told as a whole."""
