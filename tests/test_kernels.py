@@ -97,6 +97,15 @@ def test_column_sums_of_many_rows(way: str) -> None:
     assert kernels.column_sums(rows).tolist() == expected.tolist()
 
 
+@pytest.mark.parametrize("width", [3, 65, 128])
+def test_column_sums_of_a_large_table(way: str, width: int) -> None:
+    """Large enough to be read page by page, and some rows that fill none."""
+    count = kernels.LARGE // width + 77
+    rows = np.random.default_rng(width).integers(0, 256, (count, width), dtype=np.uint8)
+    bits = [(rows >> np.uint8(bit) & np.uint8(1)).sum(axis=0, dtype=np.int64) for bit in range(8)]
+    assert kernels.column_sums(rows).tolist() == np.stack(bits, axis=1).ravel().tolist()
+
+
 def test_a_broken_adder_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
     class Broken:
         @staticmethod

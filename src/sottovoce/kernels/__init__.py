@@ -29,6 +29,8 @@ TRIES = 16
 """Places that are drawn at a time for a row of bits that has too many ones, or too few."""
 WORTH = 2**25
 """Bytes to go through before numba is worth its loading; fewer are counted where NumPy is nearly as fast."""
+PAGE, LARGE = 2**12, 2**23
+"""Bytes that are read in a row, if there are so many in all."""
 NARROW = 4
 """Bytes of a report up to which NumPy adds up bits the fastest by counting how often each byte occurs."""
 
@@ -263,10 +265,15 @@ def column_sums(rows: NDArray[np.uint8]) -> NDArray[np.int64]:
 
 
 def _compiled_sums(compiled: Any, rows: NDArray[np.uint8]) -> NDArray[np.int64]:
-    """The rows are read as words of 64 bits: as many together as fill whole words, and as a processor takes at once."""
+    """The rows are read as words of 64 bits: as many together as fill a multiple of eight, which go side by side.
+
+    Of many rows, as many together as fill a page: a processor foresees what comes next on sixteen pages, but not in
+    jumps within one.
+    """
     width = rows.shape[1]
-    together = 8 // math.gcd(width, 8)
-    together *= -(-64 // (together * width))
+    together = 64 // math.gcd(width, 64)
+    if rows.nbytes >= LARGE:
+        together *= -(-PAGE // (together * width))
     full = len(rows) - len(rows) % together
     words = np.ascontiguousarray(rows[:full]).reshape(-1).view("<u8").reshape(-1, together * width // 8)
     total = np.zeros(64 * words.shape[1], dtype=np.int64)
