@@ -66,7 +66,7 @@ class Rounds:
     >>> ask.round, ask.people, ask.mechanism.spans[0]
     (1, 9231, (0, 2))
     >>> answers = ["tea"] * 12_000 + ["coffee with milk"] * 6_000 + [f"{i}" for i in range(12_000)]
-    >>> rounds.simulate(answers, seed=1).labels
+    >>> rounds.simulate(answers, seed=2).labels
     ['tea', 'coffee with milk']
     """
 
