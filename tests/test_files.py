@@ -312,3 +312,12 @@ def test_a_full_disk_leaves_nothing() -> None:
     assert done.returncode == 2 and done.stdout == ""
     assert done.stderr.startswith("sotto: r.parquet: cannot be written: ") and done.stderr.count("\n") == 1
     assert [path.name for path in Path().iterdir()] == ["long.parquet"]
+
+
+@pytest.mark.parametrize("name", ["none.csv", "none.parquet", "none.arrow"])
+def test_an_empty_file_is_called_one(name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / name).touch()
+    randomize = ["randomize", "-c", "a", "-d", "x,y", "-m", "krr", "-e", "1", "-o", str(tmp_path / "out.parquet")]
+    for command in (["estimate"], ["discover"], randomize):
+        assert main([command[0], str(tmp_path / name), *command[1:]]) == 2
+        assert capsys.readouterr().err == f"sotto: {tmp_path / name}: the file is empty\n"

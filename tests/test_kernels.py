@@ -21,6 +21,7 @@ import sottovoce as sv
 from sottovoce import kernels
 from sottovoce.field import Field
 from sottovoce.geometry import Space
+from sottovoce.kernels.threads import side_by_side
 from sottovoce.mechanisms.base import Mechanism
 from sottovoce.privacy import GRID, Probability
 from sottovoce.randomness import Keystream, _simulation_key
@@ -154,15 +155,15 @@ def test_an_interruption_ends_all_threads(monkeypatch: pytest.MonkeyPatch) -> No
         done.append(at)
 
     with pytest.raises(KeyboardInterrupt):
-        kernels.side_by_side(part, range(1000))
+        side_by_side(part, range(1000))
     assert len(done) < 1000
     assert all(not thread.name.endswith("(work)") for thread in threading.enumerate()), "nobody goes on"
 
 
 def test_parts_come_back_in_order(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SOTTO_THREADS", "3")
-    assert kernels.side_by_side(lambda a, b: a - b, range(100), range(100, 0, -1)) == list(range(-100, 100, 2))
-    assert kernels.side_by_side(abs, []) == []
+    assert side_by_side(lambda a, b: a - b, range(100), range(100, 0, -1)) == list(range(-100, 100, 2))
+    assert side_by_side(abs, []) == []
 
 
 def test_every_part_of_a_long_column_is_randomized(monkeypatch: pytest.MonkeyPatch) -> None:

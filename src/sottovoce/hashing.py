@@ -22,7 +22,7 @@ from itertools import accumulate, pairwise
 from typing import TYPE_CHECKING, Any
 
 from sottovoce.errors import ParameterError
-from sottovoce.kernels import loops
+from sottovoce.kernels import SLIGHT, loops
 from sottovoce.lazy import numpy as np
 
 if TYPE_CHECKING:
@@ -128,7 +128,7 @@ class Hashes:
         A million values in 64 cohorts take a fraction of a second.
         """
         sums = np.zeros(codes.size)
-        if (compiled := loops(codes.size * self.cohorts * self.functions // 8)) is not None:
+        if (compiled := loops(codes.size * self.cohorts * self.functions // SLIGHT)) is not None:
             counts = np.ascontiguousarray(table, dtype=np.int64 if table.dtype == np.int64 else np.float64)
             compiled.look_up(np.ascontiguousarray(codes), self.table[: len(table)], counts, sums)
             return sums

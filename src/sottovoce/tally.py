@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
 from sottovoce.domain.columns import as_arrow
 from sottovoce.errors import ParameterError, ReportError
-from sottovoce.kernels import PART, cores, side_by_side
+from sottovoce.kernels import PART
+from sottovoce.kernels.threads import cores, side_by_side
 from sottovoce.lazy import numpy as np
 from sottovoce.reports import Report, Reports, Shape
 

@@ -92,6 +92,7 @@ def discover(
     asked = {"mechanism": mechanisms[0]} if len(mechanisms) == 1 else {"rounds": mechanisms}
     record = {"question": name, **asked, **found.to_dict(**errors)}
     shown: Any = found.surely(surely, level) if surely else found
+    sure = len(shown)
     shown = shown.top(limit) if limit and len(shown) else shown
     if output:
         table = shown.to_frame("arrow", **errors)
@@ -103,9 +104,14 @@ def discover(
         shown.plot(**errors, ax=axes[0])
         write_figure(plot, figure)
     if as_json:
-        print_json(record | {"estimates": shown.to_dict(**errors)["estimates"]})
-    else:
-        print_result(None, shown, errors)
+        places = {"surely": surely} if surely else {}
+        print_json(record | places | {"estimates": shown.to_dict(**errors)["estimates"]})
+        return
+    print_result(None, shown, errors)
+    if surely:
+        click.echo(
+            f"{sure:,} of {found.candidates:,} tested: surely among the first {surely:,}, at {level:.4g} for all"
+        )
 
 
 def _check_next(path: Path, people: int | None, epsilon: float | None, begun: bool) -> None:

@@ -43,7 +43,7 @@ class Found(HashedEstimate):
         Of many that are tested, some that nobody holds have a high frequency by chance, long ones above all, whose
         errors are large. So texts are chosen by their frequency less two standard errors.
         """
-        tested = self._all(k)
+        tested = self._ranked(k)
         return tested._take(np.argsort(CAUTION * tested.stderr - tested.frequency, kind="stable")[:k]).sort()
 
     def surely(self, k: int, level: float = 0.95) -> HashedEstimate:
@@ -53,13 +53,13 @@ class Found(HashedEstimate):
         are often as frequent as one another. For one to be wrong, its own interval must lie too high, one of all that
         were tested; or that of one of the k that are the most frequent in truth must lie too low.
         """
-        tested = self._all(k)
+        tested = self._ranked(k)
         low, high = tested._interval(level, tested.candidates).low, tested._interval(level, k).high
         bar = np.sort(high)[-k - 1] if len(tested) > k else 0.0
         return tested._take(np.flatnonzero(low > max(bar, 0.0))).sort()
 
-    def _all(self, k: object) -> HashedEstimate:
-        """What was tested, for the first k of it."""
+    def _ranked(self, k: object) -> HashedEstimate:
+        """All that was tested, of which the first k places are asked for."""
         if type(k) is not int or k < 1:
             raise ParameterError(f"k must be a whole number, at least 1, got {k!r:.40}")
         return self if self.tested is None else self.tested

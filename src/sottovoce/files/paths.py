@@ -21,6 +21,8 @@ def reading(path: Path) -> Iterator[None]:
     except (OSError, EOFError, ValueError, RecursionError) as error:  # ArrowInvalid is a ValueError.
         if isinstance(error, FileError | DomainError | ParameterError):
             raise
+        if path.is_file() and not path.stat().st_size:
+            raise FileError(f"{path}: the file is empty") from None
         reason = str(error).splitlines()[0] if str(error) else type(error).__name__
         raise FileError(f"{path}: cannot be read: {reason}") from None
 

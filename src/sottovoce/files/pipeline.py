@@ -6,7 +6,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, TypeVar
 
-from sottovoce.kernels import cores
+from sottovoce.kernels.threads import cores
 
 if TYPE_CHECKING:
     from concurrent.futures import Future

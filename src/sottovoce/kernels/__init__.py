@@ -9,9 +9,8 @@ from __future__ import annotations
 import math
 import os
 import sys
-from collections.abc import Callable, Sequence
 from functools import cache
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 from sottovoce.lazy import numpy as np
 
@@ -28,9 +27,11 @@ PART = 2**18
 TRIES = 16
 """Places that are drawn at a time for a row of bits that has too many ones, or too few."""
 WORTH = 2**25
-"""Bytes to go through before numba is worth its loading; fewer are counted where NumPy is nearly as fast."""
+"""Bytes to go through before numba is worth its loading."""
 PAGE, LARGE = 2**12, 2**23
 """Bytes that are read in a row, if there are so many in all."""
+SLIGHT = 16
+"""By how much less a byte counts towards that where NumPy is nearly as fast."""
 NARROW = 4
 """Bytes of a report up to which NumPy adds up bits the fastest by counting how often each byte occurs."""
 
@@ -63,55 +64,6 @@ class Loops:
 
 
 loops = Loops()
-
-
-T = TypeVar("T")
-
-
-def side_by_side(task: Callable[..., T], *columns: Sequence[Any]) -> list[T]:
-    """The results of a task for each part of the work, in order; on as many threads as there are cores.
-
-    NumPy, the cipher and the compiled loops let go of the interpreter's lock for most of the time.
-    """
-    threads = min(len(columns[0]), cores())
-    if threads < 2:
-        return list(map(task, *columns))
-    from threading import Thread  # Not for a device, which has one answer.
-
-    todo, done = enumerate(zip(*columns, strict=False)), dict[int, T]()
-    failed: dict[int, BaseException] = {}
-
-    def work() -> None:
-        """Takes the next part as long as there is one. Nobody waits for anybody before the end."""
-        for at, part in todo:
-            try:
-                done[at] = task(*part)
-            except BaseException as error:
-                failed[at] = error
-            if failed:
-                return
-
-    others = [Thread(target=work) for _ in range(threads - 1)]
-    for other in others:
-        other.start()
-    try:
-        work()
-        for other in others:
-            other.join()
-    except BaseException as error:  # Interrupted: the others stop after the part that they are at.
-        failed[-1] = error
-        for other in others:
-            other.join()
-    if failed:  # Parts are taken in order, so that the first one to fail is among those that did.
-        raise failed[min(failed)]
-    return [done[at] for at in range(len(done))]
-
-
-def cores() -> int:
-    """How many this process may use; the environment's `SOTTO_THREADS` can make it fewer."""
-    if (given := os.environ.get("SOTTO_THREADS", "")).isdecimal():
-        return max(1, int(given))
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def below(draw: Any, bound: int, coins: NDArray[np.uint64]) -> None:
@@ -174,7 +126,7 @@ def remainders(words: NDArray[np.uint64], divisor: int) -> NDArray[np.int64]:
     >>> remainders(np.array([7, 2**53 - 1], dtype=np.uint64), 10).tolist()
     [7, 1]
     """
-    if (compiled := loops(words.size // 16)) is not None:
+    if (compiled := loops(words.size // SLIGHT)) is not None:
         compiled.remainders(words, divisor)
     else:
         runs = words // np.uint64(divisor)  # NumPy divides by one number much faster than it takes a remainder.
@@ -189,7 +141,7 @@ def occurrences(numbers: NDArray[Any], cells: int) -> NDArray[np.int64]:
     >>> occurrences(np.array([2, 0, 2], dtype=np.uint8), 4).tolist()
     [1, 0, 2, 0]
     """
-    if numbers.dtype.kind == "u" and (compiled := loops(numbers.size // 16)) is not None:
+    if numbers.dtype.kind == "u" and (compiled := loops(numbers.size // SLIGHT)) is not None:
         total = np.zeros(cells, dtype=np.int64)
         compiled.occurrences(np.ascontiguousarray(numbers), total)
         return total
@@ -253,10 +205,10 @@ def column_sums(rows: NDArray[np.uint8]) -> NDArray[np.int64]:
     >>> column_sums(np.array([[5], [4]], dtype=np.uint8)).tolist()
     [1, 0, 2, 0, 0, 0, 0, 0]
     """
-    narrow = rows.shape[1] <= NARROW
-    if (compiled := loops(rows.nbytes // 8 if narrow else rows.nbytes)) is not None:
+    few = rows.shape[1] <= NARROW
+    if (compiled := loops(rows.nbytes // SLIGHT if few else rows.nbytes)) is not None:
         return _compiled_sums(compiled, rows)
-    if narrow:
+    if few:
         return np.concatenate([occurrences(column, 256) @ _bits() for column in rows.T])
     total = np.zeros(8 * rows.shape[1], dtype=np.int64)
     for at in range(0, len(rows), ROWS):

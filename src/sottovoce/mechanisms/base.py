@@ -17,7 +17,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from sottovoce.domain import Domain
 from sottovoce.domain.columns import as_numbers
 from sottovoce.errors import ParameterError
-from sottovoce.kernels import PART, occurrences, side_by_side
+from sottovoce.kernels import PART, occurrences
+from sottovoce.kernels.threads import side_by_side
 from sottovoce.lazy import numpy as np
 from sottovoce.randomness import SYSTEM, Keystream, Source
 from sottovoce.reports import Report, Reports, Shape

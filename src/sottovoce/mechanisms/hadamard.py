@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from sottovoce.domain import Domain, Label
 from sottovoce.errors import ParameterError
-from sottovoce.kernels import loops, walsh_hadamard
+from sottovoce.kernels import SLIGHT, loops, walsh_hadamard
 from sottovoce.lazy import numpy as np
 from sottovoce.mechanisms.krr import KRR
 from sottovoce.mechanisms.pure import Pure
@@ -78,7 +78,7 @@ class Hadamard(Pure):
 
     def _perturb_many(self, codes: NDArray[np.int64], stream: Keystream) -> NDArray[Any]:
         count, outcomes = codes.size, self.shape.outcomes
-        if (compiled := loops(count // 16)) is not None:
+        if (compiled := loops(count // SLIGHT)) is not None:
             tosses, drawn, reports = stream.tosses(self.p, count), stream.fair(outcomes, count), np.empty_like(codes)
             compiled.reflect(tosses, heads(self.p), drawn, outcomes - 1, np.ascontiguousarray(codes), reports)
             return reports

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from sottovoce.domain import Domain, Label
 from sottovoce.errors import ParameterError
-from sottovoce.kernels import loops
+from sottovoce.kernels import SLIGHT, loops
 from sottovoce.lazy import numpy as np
 from sottovoce.mechanisms.pure import Pure
 from sottovoce.privacy import (
@@ -96,7 +96,7 @@ class KRR(Pure):
 
     def _perturb_many(self, codes: NDArray[np.int64], stream: Keystream) -> NDArray[Any]:
         count, others = codes.size, self.domain.size - 1
-        if (compiled := loops(count // 16)) is not None:
+        if (compiled := loops(count // SLIGHT)) is not None:
             tosses, drawn, reports = stream.tosses(self.p, count), stream.fair(others, count), np.empty_like(codes)
             compiled.respond(tosses, heads(self.p), drawn, others, np.ascontiguousarray(codes), reports)
             return reports
