@@ -348,7 +348,7 @@ def write_damaged_files() -> None:
 ASK = ("randomize", "data.csv", "-e", "1", "-o", "x.parquet", "-q")
 BAD = [
     (("randomize", "none.csv", *RANDOMIZE[2:], "-o", "x.parquet"), "none.csv: no such file"),
-    (("randomize", "empty.csv", *RANDOMIZE[2:], "-o", "x.parquet"), "empty.csv: cannot be read"),
+    (("randomize", "empty.csv", *RANDOMIZE[2:], "-o", "x.parquet"), "empty.csv: the file is empty"),
     (("randomize", "header.csv", *RANDOMIZE[2:], "-o", "x.parquet"), "no answers to randomize"),
     (("randomize", "ragged.csv", *RANDOMIZE[2:], "-o", "x.parquet"), "ragged.csv: cannot be read"),
     (("randomize", "latin.csv", *RANDOMIZE[2:], "-o", "x.parquet"), "latin.csv: cannot be read"),
