@@ -77,13 +77,17 @@ class Columns(Keystream):
     def words(self, count: int) -> Any:
         raise AssertionError("a column that can be enumerated must draw by bernoulli, below and coin_rows only")
 
-    def tosses(self, p: Probability, count: int) -> Any:
-        """The last word of all that are heads, or the first one that is tails."""
-        return np.array([heads(p) - self.source.bernoulli(p) for _ in range(count)], dtype=np.uint64)
+    def bernoulli(self, p: Probability, count: int) -> Any:
+        return np.array([self.source.bernoulli(p) for _ in range(count)])
 
-    def fair(self, k: int, count: int) -> Any:
-        """Words of the last run of multiples of k."""
-        return np.array([(GRID // k * k - k + self.source.below(k)) << SPARE for _ in range(count)], dtype=np.uint64)
+    def below(self, k: int, count: int) -> Any:
+        return np.array([self.source.below(k) for _ in range(count)], dtype=np.int64)
+
+    def choices(self, p: Probability, k: int, count: int) -> Any:
+        """The last word of all that are heads, or the first one that is tails; words of the last run of multiples."""
+        tosses = [heads(p) - int(head) for head in self.bernoulli(p, count)]
+        drawn = [(GRID // k * k - k + int(rest)) << SPARE for rest in self.below(k, count)]
+        return np.array(tosses, dtype=np.uint64), np.array(drawn, dtype=np.uint64)
 
     def coin_rows(self, p: Probability, count: int, width: int) -> Any:
         heads = [at >= self.length or self.source.bernoulli(p) for at in range(8 * width)]

@@ -11,7 +11,8 @@ import hashlib
 import os
 from abc import ABC, abstractmethod
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
+from functools import cache
+from typing import TYPE_CHECKING, Any
 
 from sottovoce.errors import ParameterError
 from sottovoce.kernels import below as fill_below
@@ -97,7 +98,6 @@ class Keystream:
 
     def _begin(self, key: bytes) -> None:
         self._process, self._key, self._turn, self._left = os.getpid(), key, 0, 0
-        self._room: NDArray[np.uint64] | None = None
 
     def _renew(self) -> None:
         """A cipher for the blocks to come, which encrypts the numbers 0, 1, 2, ... of blocks.
@@ -131,10 +131,11 @@ class Keystream:
         return self._into(np.empty(count + SLACK, dtype="<u8"), count)
 
     def lent(self, count: int) -> NDArray[np.uint64]:
-        """The same, until the next call overwrites them. Fresh memory for each would take longer than the cipher."""
-        if self._room is None or self._room.size < count + SLACK:
-            self._room = np.empty(count + SLACK, dtype="<u8")
-        return self._into(self._room, count)
+        """The same, until this thread lends some again. Fresh memory for each would take longer than the cipher."""
+        desk = _desk()
+        if getattr(desk, "size", 0) < count + SLACK:
+            desk.words, desk.size = np.empty(count + SLACK, dtype="<u8"), count + SLACK
+        return self._into(desk.words, count)
 
     def _into(self, out: NDArray[np.uint64], count: int) -> NDArray[np.uint64]:
         if self._process != os.getpid() and not self.simulated:
@@ -155,19 +156,24 @@ class Keystream:
         return self.words(count) >> np.uint64(SPARE)
 
     def bernoulli(self, p: Probability, count: int) -> NDArray[np.bool_]:
-        return self.tosses(p, count) < np.uint64(heads(p))
-
-    def tosses(self, p: Probability, count: int) -> NDArray[np.uint64]:
-        """Words for a loop that compares them with `heads(p)`, a coin each."""
-        return self.words(count)
+        return self.lent(count) < np.uint64(heads(p))
 
     def below(self, k: int, count: int) -> NDArray[np.int64]:
         """Integers, uniform over 0 .. k - 1, by the same rejection as `Source.below`."""
-        return remainders(self.fair(k, count) >> np.uint64(SPARE), k)
+        return remainders(self._fair(self.words(count), k) >> np.uint64(SPARE), k)
 
-    def fair(self, k: int, count: int) -> NDArray[np.uint64]:
-        """Words for a loop that takes remainders by k of their first 53 bits: the incomplete last run is left out."""
-        words, last = self.words(count), np.uint64(((GRID - GRID % k) << SPARE) - 1)
+    def choices(self, p: Probability, k: int, count: int) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
+        """Words for a loop that tosses a coin and draws one of k numbers for each of so many people.
+
+        The first are compared with `heads(p)`; the first 53 bits of the others leave fair remainders by k. They are
+        lent, all of them.
+        """
+        words = self.lent(2 * count)
+        return words[:count], self._fair(words[count:], k)
+
+    def _fair(self, words: NDArray[np.uint64], k: int) -> NDArray[np.uint64]:
+        """The same words, but for those of the incomplete last run of multiples of k, which are drawn again."""
+        last = np.uint64(((GRID - GRID % k) << SPARE) - 1)
         while words.max(initial=0) > last:
             again = np.flatnonzero(words > last)
             words[again] = self.words(again.size)
@@ -184,6 +190,12 @@ class Keystream:
         """Rows of bytes, every bit of which is a coin."""
         words = self.coins(p, (count * width + 7) // 8)
         return words.astype("<u8", copy=False).view(np.uint8)[: count * width].reshape(count, width)
+
+
+@cache
+def _desk() -> Any:
+    """What each thread has at hand."""
+    return load("threading").local()
 
 
 def _simulation_key(seed: int) -> bytes:

@@ -23,9 +23,6 @@ if TYPE_CHECKING:
 
 MAX_CELLS = 2**28
 MAX_N = 2**53
-ROWS = 2**17
-"""Reports checked and counted at a time, so that the work stays in the processor's cache."""
-
 
 R = TypeVar("R", covariant=True)
 
@@ -105,7 +102,7 @@ class Tally(Generic[R]):
         return self.merge(part)
 
     def _counted(self, data: NDArray[Any]) -> NDArray[np.int64]:
-        cells, step = np.zeros_like(self.cells), max(ROWS, self.cells.size)
+        cells, step = np.zeros_like(self.cells), max(PART, self.cells.size)
         for at in range(0, len(data), step):
             cells += self.mechanism._count(self.mechanism.shape.check_many(data[at : at + step]))
         return cells

@@ -105,7 +105,8 @@ class Domain:
         arrow = as_arrow(values)
         column = whole_numbers(values, arrow) if isinstance(self.values, range) else None
         if column is not None:
-            codes = column.astype(np.int64)
+            codes = column.astype(np.int64, copy=False).view()
+            codes.flags.writeable = False  # They may be the answers themselves.
             if codes.view(np.uint64).max(initial=0) < len(self.values):  # Negative numbers are the largest, there.
                 return codes
         if arrow is not None:

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 import numba
 import numpy as np
 
+from sottovoce.kernels.signatures import COUNTS, given
+
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
@@ -15,8 +17,6 @@ ROWS = 16
 LANES, DESK = 168, 232
 """Sixteen rows of eight words, what is left of them, and the sixteens; then eight lanes of bytes. Where those begin."""
 EACH_BYTE = np.uint64(0x0101010101010101)
-READ_ONLY = numba.types.Array(numba.uint64, 2, "C", readonly=True)
-"""Reports are not to be changed; numba takes an array that could be for one that will not."""
 
 
 @numba.njit(inline="always")
@@ -56,7 +56,7 @@ def _unload(desk: NDArray[np.uint64], total: NDArray[np.int64]) -> None:
             desk[start + LANES + lane] = 0
 
 
-@numba.njit([numba.void(READ_ONLY, numba.int64[::1])], cache=True, nogil=True)
+@numba.njit(numba.void(given(numba.uint64, 2), COUNTS), cache=True, nogil=True)
 def column_sums(rows: NDArray[np.uint64], total: NDArray[np.int64]) -> None:
     """Add to `total` how many rows have each bit set. Rows have a multiple of eight words, which go side by side.
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from sottovoce.kernels import HEAD
 from sottovoce.kernels.adders import column_sums  # noqa: F401
+from sottovoce.kernels.signatures import CODES, COUNTS, WORDS, given
 from sottovoce.kernels.vectors import inner, normalise, planes  # noqa: F401
 
 if TYPE_CHECKING:
@@ -21,8 +22,8 @@ SPARE = np.uint64(11)
 """The low bits of a word that a draw of 53 bits leaves out."""
 
 
-def _column(kind: Any) -> Any:
-    return numba.types.Array(kind, 1, "C", readonly=True)
+CHOICE = numba.void(CODES, WORDS, numba.uint64, WORDS, numba.uint64, COUNTS)
+"""What a loop takes that randomizes codes, by a coin and a draw each."""
 
 
 @numba.njit(inline="always")
@@ -100,10 +101,10 @@ def remainders(words: NDArray[np.uint64], divisor: np.uint64) -> None:
         words[i] = _remainder(words[i], divisor, inverse)
 
 
-@numba.njit("void(uint64[::1], uint64, uint64[::1], uint64, int64[::1], int64[::1])", cache=True, nogil=True)
+@numba.njit(CHOICE, cache=True, nogil=True)
 def respond(
-    tosses: NDArray[np.uint64], heads: np.uint64, drawn: NDArray[np.uint64], others: np.uint64,
-    codes: NDArray[np.int64], out: NDArray[np.int64],
+    codes: NDArray[np.int64], tosses: NDArray[np.uint64], heads: np.uint64,
+    drawn: NDArray[np.uint64], others: np.uint64, out: NDArray[np.int64],
 ) -> None:  # fmt: skip
     """A code where its coin falls heads, otherwise one of so many others, all as likely."""
     inverse = 1.0 / np.float64(others)
@@ -129,7 +130,10 @@ def _buckets(codes: NDArray[np.int64], words: NDArray[np.uint64], size: int, buc
 
 
 @numba.njit(
-    [f"void(int64[::1], uint64[:, :, ::1], {kind}[:, ::1], float64[::1])" for kind in ("int64", "float64")],
+    [
+        numba.void(CODES, given(numba.uint64, 3), given(kind, 2), numba.float64[::1])
+        for kind in (numba.int64, numba.float64)
+    ],
     cache=True,
     nogil=True,
 )
@@ -159,10 +163,10 @@ def _parity(word: np.uint64) -> np.uint64:
     return word & np.uint64(1)
 
 
-@numba.njit("void(uint64[::1], uint64, uint64[::1], uint64, int64[::1], int64[::1])", cache=True, nogil=True)
+@numba.njit(CHOICE, cache=True, nogil=True)
 def reflect(
-    tosses: NDArray[np.uint64], heads: np.uint64, drawn: NDArray[np.uint64], mask: np.uint64,
-    codes: NDArray[np.int64], out: NDArray[np.int64],
+    codes: NDArray[np.int64], tosses: NDArray[np.uint64], heads: np.uint64,
+    drawn: NDArray[np.uint64], mask: np.uint64, out: NDArray[np.int64],
 ) -> None:  # fmt: skip
     """Rows that share an even number of bits with a value where its coin falls heads, otherwise an odd number."""
     for i in range(codes.size):
@@ -172,7 +176,7 @@ def reflect(
         out[i] = np.int64(row ^ lowest if wrong else row)
 
 
-@numba.njit([numba.void(_column(kind), numba.int64[::1]) for kind in UNSIGNED], cache=True, nogil=True)
+@numba.njit([numba.void(given(kind), COUNTS) for kind in UNSIGNED], cache=True, nogil=True)
 def occurrences(numbers: NDArray[Any], total: NDArray[np.int64]) -> None:
     """Add to `total` how often each number occurs. Neighbours go to tables of their own: they are often alike."""
     even = numbers.size - numbers.size % 4
@@ -192,7 +196,7 @@ def occurrences(numbers: NDArray[Any], total: NDArray[np.int64]) -> None:
         total[numbers[i]] += 1
 
 
-@numba.njit("void(uint8[:, ::1], int64[::1], boolean[::1])", cache=True, nogil=True)
+@numba.njit(numba.void(numba.uint8[:, ::1], CODES, given(numba.boolean)), cache=True, nogil=True)
 def put(rows: NDArray[np.uint8], codes: NDArray[np.int64], bits: NDArray[np.bool_]) -> None:
     """In each row of bits, set the one of a value to what is given."""
     for i in range(codes.size):
@@ -201,7 +205,9 @@ def put(rows: NDArray[np.uint8], codes: NDArray[np.int64], bits: NDArray[np.bool
 
 
 @numba.njit(
-    "int64(uint32[:, ::1], int64, int64, int64[::1], uint8[:, ::1], int64[::1], int64[::1])", cache=True, nogil=True
+    numba.int64(given(numba.uint32, 2), numba.int64, numba.int64, COUNTS, numba.uint8[:, ::1], CODES, COUNTS),
+    cache=True,
+    nogil=True,
 )
 def toggle(
     drawn: NDArray[np.uint32], limit: int, others: int,

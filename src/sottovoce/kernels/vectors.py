@@ -12,13 +12,15 @@ from typing import TYPE_CHECKING
 import numba
 import numpy as np
 
+from sottovoce.kernels.signatures import OUT, WORDS, given
+
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     Word = np.uint64
     Column = NDArray[np.uint64]
 
-COLUMN, FIELD = "uint64[::1]", "uint64, uint64, uint64"
+FIELD = (numba.uint64,) * 3
 ONE = np.uint64(1)
 
 
@@ -92,7 +94,7 @@ def _line_number(
     return start + tail
 
 
-@numba.njit(f"void({COLUMN}, {COLUMN}, {FIELD}, {COLUMN})", cache=True, nogil=True, error_model="numpy")
+@numba.njit(numba.void(WORDS, WORDS, *FIELD, OUT), cache=True, nogil=True, error_model="numpy")
 def inner(
     a: Column,
     b: Column,
@@ -107,7 +109,7 @@ def inner(
 
 
 @numba.njit(
-    f"void({COLUMN}, {COLUMN}, {COLUMN}, {COLUMN}, {FIELD}, {COLUMN}, {COLUMN})",
+    numba.void(WORDS, WORDS, WORDS, WORDS, *FIELD, OUT, OUT),
     cache=True,
     nogil=True,
     error_model="numpy",
@@ -134,7 +136,7 @@ def normalise(
 
 
 @numba.njit(
-    f"void({COLUMN}, boolean[::1], {COLUMN}, {COLUMN}, {COLUMN}, {COLUMN}, {FIELD}, {COLUMN})",
+    numba.void(WORDS, given(numba.boolean), WORDS, WORDS, WORDS, WORDS, *FIELD, OUT),
     cache=True,
     nogil=True,
     error_model="numpy",

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 MAX_CHANNEL = 2**20
 ROWS, BYTES = 2**17, 2**23
-"""Answers randomized at a time, and bytes of reports, so that the work stays in the processor's cache."""
+"""Answers randomized at a time, and bytes of reports, so that the work stays near the processor."""
 
 
 class Mechanism(ABC):
@@ -99,21 +99,18 @@ class Mechanism(ABC):
         """
         stream, numbers = Keystream.of(seed), as_numbers(values)
         column: Any = self._encode_many(values, stream, first_row) if numbers is None else numbers
-        data, parts = self.shape.empty(column.size), range(0, column.size, PART)
+        data = self.shape.empty(column.size)
+        parts, rows = range(0, column.size, PART), max(1, min(ROWS, BYTES // max(1, data[:1].nbytes)))
 
-        def fill(at: int, own: Keystream) -> None:
-            codes = column[at : at + PART]
-            if numbers is not None:  # The codes of a long column of numbers are never there at once.
-                codes = self._encode_many(codes, own, first_row + at)
-            self._fill(data[at : at + PART], codes, own)
+        def fill(start: int, own: Keystream) -> None:
+            for at in range(start, min(start + PART, column.size), rows):
+                codes = column[at : at + rows]
+                if numbers is not None:  # The codes of a long column of numbers are never there at once.
+                    codes = self._encode_many(codes, own, first_row + at)
+                data[at : at + rows] = self._perturb_many(codes, own)
 
         side_by_side(fill, parts, [stream.split() for _ in parts] if len(parts) > 1 else [stream])
         return Reports(self, data, stream.simulated)
-
-    def _fill(self, data: NDArray[Any], codes: NDArray[np.int64], stream: Keystream) -> None:
-        rows = max(1, min(ROWS, BYTES // max(1, data[:1].nbytes)))
-        for at in range(0, codes.size, rows):
-            data[at : at + rows] = self._perturb_many(codes[at : at + rows], stream)
 
     def _encode_many(self, values: Any, stream: Keystream, first_row: int) -> NDArray[np.int64]:
         codes: NDArray[np.int64] = self.domain.encode_many(values, first_row)

@@ -79,8 +79,8 @@ class Hadamard(Pure):
     def _perturb_many(self, codes: NDArray[np.int64], stream: Keystream) -> NDArray[Any]:
         count, outcomes = codes.size, self.shape.outcomes
         if (compiled := loops(count // SLIGHT)) is not None:
-            tosses, drawn, reports = stream.tosses(self.p, count), stream.fair(outcomes, count), np.empty_like(codes)
-            compiled.reflect(tosses, heads(self.p), drawn, outcomes - 1, np.ascontiguousarray(codes), reports)
+            (tosses, drawn), reports = stream.choices(self.p, outcomes, count), np.empty(count, dtype=np.int64)
+            compiled.reflect(np.ascontiguousarray(codes), tosses, heads(self.p), drawn, outcomes - 1, reports)
             return reports
         values, odd = codes + 1, ~stream.bernoulli(self.p, count)
         rows = stream.below(outcomes, count)

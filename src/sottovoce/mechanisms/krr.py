@@ -97,8 +97,8 @@ class KRR(Pure):
     def _perturb_many(self, codes: NDArray[np.int64], stream: Keystream) -> NDArray[Any]:
         count, others = codes.size, self.domain.size - 1
         if (compiled := loops(count // SLIGHT)) is not None:
-            tosses, drawn, reports = stream.tosses(self.p, count), stream.fair(others, count), np.empty_like(codes)
-            compiled.respond(tosses, heads(self.p), drawn, others, np.ascontiguousarray(codes), reports)
+            (tosses, drawn), reports = stream.choices(self.p, others, count), np.empty(count, dtype=np.int64)
+            compiled.respond(np.ascontiguousarray(codes), tosses, heads(self.p), drawn, others, reports)
             return reports
         truth = stream.bernoulli(self.p, count)
         other = stream.below(others, count)
