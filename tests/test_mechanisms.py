@@ -75,16 +75,6 @@ def test_decoding_is_counting_the_support(g: int, size: int, seed: int) -> None:
     assert (m.tally().add_many(reports).estimate().support == expected).all()
 
 
-@given(st.sampled_from([2, 3, 4, 5, 8]), st.integers(2, 100), st.integers(1, 3))
-def test_reports_of_local_hashing_are_counted_one_by_one_or_outcome_by_outcome(g: int, size: int, times: int) -> None:
-    """Few reports are put into their cells each; of many, the outcomes are counted first."""
-    m = sv.LocalHash(size, epsilon=1.0, buckets=g)
-    outcomes = np.arange(m.shape.outcomes)
-    together = m._count(np.tile(outcomes, times))
-    apart = m._count(outcomes[: len(outcomes) // 2]) + m._count(outcomes[len(outcomes) // 2 :])
-    assert (together == times * apart).all()
-
-
 def test_local_hash_is_small() -> None:
     m = sv.LocalHash(2**20, epsilon=1.0)
     assert (m.buckets, m.bits) == (4, 22)

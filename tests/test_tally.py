@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 import sottovoce as sv
 from sottovoce.domain.columns import as_arrow
 from sottovoce.errors import ReportError
+from sottovoce.tally import FEW
 
 M = sv.KRR(["a", "b", "c"], epsilon=1.0)
 report_lists = st.lists(st.integers(0, 2), max_size=30)
@@ -30,6 +31,26 @@ def test_tallies_are_a_commutative_monoid(a: list[int], b: list[int], c: list[in
 
     assert tally(a, b, c) == tally(c, a, b) == M.tally().add_many(a + b + c)
     assert tally(a).merge(tally(b).merge(tally(c))) == tally(a, b).merge(tally(c))
+
+
+@pytest.mark.parametrize(
+    "m",
+    [sv.LocalHash(9, 1.0), sv.LocalHash(7, 2.0, buckets=3), sv.Subset(7, 1.0), sv.DBitFlip(6, 1.0, sampled=2)],
+    ids=repr,
+)
+def test_many_reports_are_counted_outcome_by_outcome(m: Any) -> None:
+    """As few of them are: one by one. A report that cannot be is refused just the same, and nothing is counted."""
+    outcomes, some = m.shape.outcomes, FEW * m.shape.outcomes
+    reports = np.random.default_rng(1).integers(0, outcomes, some) // 2
+    apart = m.tally()
+    for at in range(0, some, FEW // 2):
+        apart.add_many(reports[at : at + FEW // 2])
+    together = m.tally().add_many(reports)
+    assert together == apart
+    reports[some // 2] = outcomes
+    with pytest.raises(ReportError, match=f"from 0 to {outcomes - 1}, got {outcomes}"):
+        together.add_many(reports)
+    assert together == apart
 
 
 @given(report_lists)

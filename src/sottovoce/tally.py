@@ -8,14 +8,15 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Iterable
+from functools import partial
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
 from sottovoce.domain.columns import as_arrow
 from sottovoce.errors import ParameterError, ReportError
-from sottovoce.kernels import PART
+from sottovoce.kernels import PART, occurrences
 from sottovoce.kernels.threads import cores, side_by_side
 from sottovoce.lazy import numpy as np
-from sottovoce.reports import Report, Reports, Shape
+from sottovoce.reports import Index, Report, Reports, Shape
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
 
 MAX_CELLS = 2**28
 MAX_N = 2**53
+FEW = 64
+"""Outcomes are few if there are so many reports of each."""
 
 R = TypeVar("R", covariant=True)
 
@@ -89,22 +92,35 @@ class Tally(Generic[R]):
         return self
 
     def add_outcomes(self, counts: NDArray[np.int64]) -> Tally[R]:
-        """Count so many reports of each outcome, of a mechanism whose reports are numbers: by doubling and adding.
+        """Count so many reports of each outcome, of a mechanism whose reports are numbers.
 
         >>> from sottovoce import Subset
         >>> m = Subset(6, epsilon=1.0)
         >>> m.tally().add_outcomes(np.bincount([3, 1, 3, 14], minlength=15)) == m.tally().add_many([3, 1, 3, 14])
         True
         """
-        part = Tally(self.mechanism)
-        for digit in reversed(range(int(counts.max(initial=0)).bit_length())):
-            part.merge(part).add_many(np.flatnonzero(counts >> digit & 1))
-        return self.merge(part)
+        self.cells += self._looked_up(counts)
+        self.n += int(counts.sum())
+        return self
 
     def _counted(self, data: NDArray[Any]) -> NDArray[np.int64]:
-        cells, step = np.zeros_like(self.cells), max(PART, self.cells.size)
+        """What reports add to the cells. Of few outcomes, each is counted first, and looked up once."""
+        shape, count, size = self.mechanism.shape, self.mechanism._count, self.cells.size
+        outcomes = shape.outcomes if isinstance(shape, Index) else size
+        few = outcomes != size and FEW * outcomes <= len(data)
+        if few:
+            count, size = partial(occurrences, cells=outcomes), outcomes
+        total, step = np.zeros(size, dtype=np.int64), max(PART, size)
         for at in range(0, len(data), step):
-            cells += self.mechanism._count(self.mechanism.shape.check_many(data[at : at + step]))
+            total += count(shape.check_many(data[at : at + step]))
+        return self._looked_up(total) if few else total
+
+    def _looked_up(self, counts: NDArray[np.int64]) -> NDArray[np.int64]:
+        """What so many reports of each outcome add to the cells: by doubling and adding."""
+        cells, m = np.zeros_like(self.cells), self.mechanism
+        for digit in reversed(range(int(counts.max(initial=0)).bit_length())):
+            cells += cells
+            cells += m._count(m.shape.check_many(np.flatnonzero(counts >> digit & 1)))
         return cells
 
     def merge(self, other: Tally[R]) -> Tally[R]:

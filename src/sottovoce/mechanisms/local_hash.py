@@ -123,24 +123,11 @@ class LocalHash(Pure):
         return (self._space.lines + 1) * self.buckets
 
     def _count(self, data: NDArray[Any]) -> NDArray[np.int64]:
-        outcomes = self.shape.outcomes
-        if outcomes > data.size:
-            return occurrences(self._places(data), self.cells)
-        cells = np.zeros(self.cells, dtype=np.int64)
-        np.add.at(cells, self._places_of_outcomes, occurrences(data, outcomes))
-        return cells
-
-    @cached_property
-    def _places_of_outcomes(self) -> NDArray[np.uint64]:
-        return self._places(np.arange(self.shape.outcomes))
-
-    def _places(self, data: NDArray[Any]) -> NDArray[np.uint64]:
-        """The cell of each report."""
-        cohort, bucket = divmod(data.astype(np.int64, copy=False), self.buckets)
+        cohort, bucket = divmod(data.astype(np.int64), self.buckets)
         factor, line = self._space.normalise_many(cohort)
         bucket = np.where(line < 0, bucket, self._space.field.multiply(factor, bucket))
-        places: NDArray[np.int64] = line % (self._space.lines + 1) * self.buckets + bucket
-        return places.view(np.uint64)
+        places = line % (self._space.lines + 1) * self.buckets + bucket
+        return occurrences(places.view(np.uint64), self.cells)
 
     def _support(self, cells: NDArray[np.int64]) -> NDArray[np.int64]:
         rows = cells.reshape(-1, self.buckets)
