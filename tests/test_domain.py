@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import sottovoce as sv
 from sottovoce.domain import Domain, is_missing
 from sottovoce.errors import DomainError, ParameterError
 
@@ -162,6 +163,39 @@ def test_arrays_make_domains() -> None:
 def test_a_query_of_duckdb_is_a_column() -> None:
     assert Domain(5).encode_many(duckdb.sql("select unnest([3, 0, 4])")).tolist() == [3, 0, 4]
     assert Domain(["a", "b"]).encode_many(duckdb.sql("select unnest(['b', 'a']) as x")).tolist() == [1, 0]
+
+
+def test_numbers_of_many_digits_are_whole_numbers() -> None:
+    """HUGEINT, what DuckDB makes of a sum, comes as decimals; of more than 64 bits it is in no domain."""
+    assert Domain(5).encode_many(duckdb.sql("select 3::hugeint")).tolist() == [3]
+    assert Domain(9).encode_many(duckdb.sql("select sum(x) from (select unnest([3, 4]) x)")).tolist() == [7]
+    with pytest.raises(DomainError, match=r"^row 1: .* got Decimal"):
+        Domain(5).encode_many(duckdb.sql("select 1e30::hugeint"))
+
+
+def test_what_a_mask_hides_is_missing() -> None:
+    column = np.ma.array([1, 2, 0], mask=[False, True, False])
+    assert Domain(3, missing="category").encode_many(column).tolist() == [1, 3, 0]
+    with pytest.raises(DomainError, match="row 2: an answer must not be missing"):
+        sv.KRR(3, 1.0).randomize_many(column)
+
+
+@pytest.mark.parametrize(("domain", "codes"), [(Domain([True, False]), [0, 1, 0]), (Domain(2), [1, 0, 1])])
+def test_columns_of_truth_values(domain: Domain, codes: list[int]) -> None:
+    values = [True, False, True]
+    for column in (values, np.array(values), pd.Series(values), pa.array(values), pa.record_batch({"x": values})):
+        assert domain.encode_many(column).tolist() == codes
+    with pytest.raises(DomainError, match=r"row 11: an answer must be one of .* got True"):
+        Domain(["a", "b"]).encode_many(np.array([True]), first_row=11)
+
+
+@pytest.mark.parametrize("m", [sv.KRR(50, 1.0), sv.KRR(list(range(10, 60)), 1.0), sv.Mean(0, 60, 1.0)], ids=repr)
+def test_a_seed_gives_the_same_reports_for_numbers_of_every_library(m: Any) -> None:
+    numbers = np.arange(2**17 + 5) % 40 + 10
+    expected = m.randomize_many(numbers, seed=1).data
+    parts = pa.chunked_array([numbers[:1000], numbers[1000:]])
+    for column in (pd.Series(numbers), pl.Series(numbers), pa.array(numbers), parts, numbers.astype("i1")):
+        assert (m.randomize_many(column, seed=1).data == expected).all()
 
 
 def test_a_table_is_a_column_only_if_it_has_one() -> None:

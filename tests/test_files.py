@@ -151,11 +151,11 @@ def test_counts_are_those_of_one_thread(monkeypatch: pytest.MonkeyPatch, own: in
         assert counting.counted((Path("r.parquet"),)) == expected
 
 
-@pytest.mark.parametrize("most", [counting.MOST_OUTCOMES, 0])
+@pytest.mark.parametrize("many", [counting.MANY, 0])
 def test_reports_that_stand_for_several_values_are_counted_by_outcome(
-    monkeypatch: pytest.MonkeyPatch, most: int
+    monkeypatch: pytest.MonkeyPatch, many: int
 ) -> None:
-    monkeypatch.setattr(counting, "MOST_OUTCOMES", most)
+    monkeypatch.setattr(counting, "MANY", many)
     threads(monkeypatch, 3)
     asked: dict[str, sv.Mechanism] = {
         "set": sv.Subset(8, 1.0),

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
+import gc
 import random
 import threading
+import weakref
 from fractions import Fraction
 from itertools import combinations
 from typing import Any
@@ -170,6 +173,44 @@ def test_answers_stay_as_they_are(way: str, m: Mechanism) -> None:
     codes = m.domain.encode_many(answers)
     assert np.shares_memory(codes, answers)
     assert not codes.flags.writeable
+
+
+def test_a_system_without_threads_to_give_has_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object) -> None:
+        raise RuntimeError("can't start new thread")
+
+    monkeypatch.setenv("SOTTO_THREADS", "4")
+    monkeypatch.setattr("sottovoce.kernels.threads.start_new_thread", refuse)
+    assert side_by_side(abs, range(-9, 0)) == list(range(9, 0, -1))
+
+
+def test_a_failure_is_not_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An error that held on to its column would keep it in memory until the garbage collector runs."""
+    monkeypatch.setenv("SOTTO_THREADS", "2")
+
+    class Column:
+        """What is worked on."""
+
+    column = Column()
+    seen = weakref.ref(column)
+
+    def part(_: int, column: Column = column) -> None:
+        raise ValueError
+
+    gc.disable()
+    try:
+        with contextlib.suppress(ValueError):
+            side_by_side(part, range(4))
+        del part, column
+        assert seen() is None
+    finally:
+        gc.enable()
+
+
+def test_answers_that_change_meanwhile_break_nothing(way: str) -> None:
+    rows = np.zeros((2, 3), dtype=np.uint8)
+    with contextlib.suppress(IndexError):  # NumPy looks for itself.
+        kernels.put(rows, np.array([2**40, -(2**40)]), np.array([True, True]))
 
 
 def test_parts_come_back_in_order(monkeypatch: pytest.MonkeyPatch) -> None:

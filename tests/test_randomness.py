@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from sottovoce.errors import ParameterError
 from sottovoce.kernels import below
 from sottovoce.privacy import GRID, Probability
-from sottovoce.randomness import SPARE, SYSTEM, Keystream, Replay, threshold
+from sottovoce.randomness import ROOM, SPARE, SYSTEM, Keystream, Replay, threshold
 
 on_grid = st.integers(1, GRID - 1)
 
@@ -75,6 +75,8 @@ class Chosen(Keystream):
     def words(self, count: int) -> np.ndarray:
         return np.array([next(self.numbers) << SPARE | 1234 for _ in range(count)], dtype=np.uint64)
 
+    lent = words
+
 
 def test_columns_reject_the_incomplete_run() -> None:
     """2^53 = 8 mod 12: of the last eight numbers, none is used; each is drawn again in its own place."""
@@ -82,6 +84,29 @@ def test_columns_reject_the_incomplete_run() -> None:
     assert stream.below(12, 4).tolist() == [5, 7, 11, 3]
     assert next(stream.numbers, None) is None
     assert Chosen([GRID - 1]).below(16, 1).tolist() == [15], "a power of two has no incomplete run"
+
+
+def test_choices_reject_the_incomplete_run_too() -> None:
+    """The coins come first, whatever they are; the words that are divided are drawn again like those of `below`."""
+    stream = Chosen([GRID - 1, 3, 5, GRID - 8, GRID - 1, 6])
+    tosses, drawn = stream.choices(Probability(1, 2), 12, 2)
+    assert [word >> SPARE for word in tosses.tolist()] == [GRID - 1, 3]
+    assert [word >> SPARE for word in drawn.tolist()] == [5, 6]
+    assert next(stream.numbers, None) is None
+
+
+def test_what_is_lent_is_nobody_elses() -> None:
+    """A draw within a draw, as by the handler of a signal, takes other memory; later ones take the same again."""
+    outer, inner = Keystream(1), Keystream(2)
+    with outer.settled():
+        words = outer.lent(100)
+        with inner.settled():
+            assert not np.shares_memory(inner.lent(100), words)
+        assert (words == Keystream(1).words(100)).all()
+    with inner.settled():
+        assert np.shares_memory(inner.lent(100), words)
+    assert not np.shares_memory(outer.lent(100), words), "once given back, it is not used any more"
+    assert outer.lent(ROOM).size == ROOM, "much is not lent but given"
 
 
 def test_keystreams() -> None:

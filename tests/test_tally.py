@@ -89,6 +89,17 @@ def test_a_bad_report_changes_nothing() -> None:
     assert tally == M.tally().add(1)
 
 
+def test_reports_of_odd_columns() -> None:
+    """Rows of bytes in pandas, decimals as of Spark and DuckDB, a batch of one column; what is masked is none."""
+    bits = sv.Unary(9, 1.0)
+    column = bits.randomize_many([3, 4], seed=1)
+    assert bits.tally().add_many(pd.Series(list(column))).cells.tolist() == bits.tally().add_many(column).cells.tolist()
+    for odd in (pa.array([2, 0]).cast(pa.decimal128(20, 0)), pa.record_batch({"x": [2, 0]}), np.ma.array([2, 0])):
+        assert M.tally().add_many(odd) == M.tally().add_many([2, 0])
+    with pytest.raises(sv.ReportError, match="must not be missing"):
+        M.tally().add_many(np.ma.array([2, 0], mask=[True, False]))
+
+
 def test_reports_of_another_mechanism_are_refused() -> None:
     other = sv.KRR(["a", "b", "c"], epsilon=2.0)
     with pytest.raises(sv.ReportError, match="cannot be counted for"):

@@ -10,8 +10,8 @@ from __future__ import annotations
 import hashlib
 import os
 from abc import ABC, abstractmethod
-from collections.abc import Iterable
-from functools import cache
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from sottovoce.errors import ParameterError
@@ -30,6 +30,10 @@ ZEROS = bytes(2**21)
 """What is encrypted: the keystream itself comes out."""
 SLACK = 2
 """Words for one block more, for which the cipher asks to have room."""
+ROOM = 2**19
+"""Words that can be lent at a time."""
+ROOMS: list[Any] = []
+"""Memory for so many words that nobody is using just now."""
 SPARE = 11
 """The low bits of a word that a draw of 53 bits leaves out."""
 COUNTERS = 2**32
@@ -92,6 +96,8 @@ SYSTEM = System()
 class Keystream:
     """Random words by the million. Keyed by the operating system, or by a seed for simulation only."""
 
+    _room: NDArray[np.uint64] | None = None
+
     def __init__(self, seed: int | None = None) -> None:
         self.simulated = seed is not None
         self._begin(os.urandom(32) if seed is None else _simulation_key(seed))
@@ -131,11 +137,26 @@ class Keystream:
         return self._into(np.empty(count + SLACK, dtype="<u8"), count)
 
     def lent(self, count: int) -> NDArray[np.uint64]:
-        """The same, until this thread lends some again. Fresh memory for each would take longer than the cipher."""
-        desk = _desk()
-        if getattr(desk, "size", 0) < count + SLACK:
-            desk.words, desk.size = np.empty(count + SLACK, dtype="<u8"), count + SLACK
-        return self._into(desk.words, count)
+        """The same, until this stream lends some again. Fresh memory for each would take longer than the cipher."""
+        if count + SLACK > ROOM:
+            return self.words(count)
+        if self._room is None:
+            self._room = np.empty(ROOM, dtype="<u8")
+        return self._into(self._room, count)
+
+    @contextmanager
+    def settled(self) -> Iterator[None]:
+        """For one piece of work, what is lent lies where earlier pieces had theirs. Nobody else has it meanwhile."""
+        try:
+            self._room = ROOMS.pop()
+        except IndexError:  # All of them are in use.
+            self._room = None
+        try:
+            yield
+        finally:
+            if self._room is not None:
+                ROOMS.append(self._room)
+            self._room = None
 
     def _into(self, out: NDArray[np.uint64], count: int) -> NDArray[np.uint64]:
         if self._process != os.getpid() and not self.simulated:
@@ -190,12 +211,6 @@ class Keystream:
         """Rows of bytes, every bit of which is a coin."""
         words = self.coins(p, (count * width + 7) // 8)
         return words.astype("<u8", copy=False).view(np.uint8)[: count * width].reshape(count, width)
-
-
-@cache
-def _desk() -> Any:
-    """What each thread has at hand."""
-    return load("threading").local()
 
 
 def _simulation_key(seed: int) -> bytes:

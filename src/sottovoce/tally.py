@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Iterable
-from functools import partial
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
 from sottovoce.domain.columns import as_arrow
@@ -78,50 +77,22 @@ class Tally(Generic[R]):
         elif (arrow := as_arrow(reports)) is not None:
             parts = [self.mechanism.shape.from_arrow(part) for part in arrow.chunks]
             data = np.concatenate(parts) if len(parts) > 1 else parts[0] if parts else []
-        elif not hasattr(reports, "__array__"):
+        elif np.ma.is_masked(reports):
+            raise ReportError("a report must not be missing, got a masked one")
+        elif not hasattr(reports, "__array__") or getattr(reports, "dtype", None) == np.object_:
             if not isinstance(reports, Iterable):
                 raise ReportError(f"reports must be a column, got {reports!r:.40}")
             data = list(reports)
         if not isinstance(data, np.ndarray) or not data.size or not data.ndim:
             data = self.mechanism.shape.check_many(data)
         share = max(PART, self.cells.size, -(-len(data) // cores()))
-        for counted in side_by_side(self._counted, [data[at : at + share] for at in range(0, len(data), share)]):
-            self.cells += counted
+        counting = Counting(self.mechanism, len(data))
+        for counted in side_by_side(counting.counted, [data[at : at + share] for at in range(0, len(data), share)]):
+            counting.counts += counted
+        self.cells += counting.cells()
         self.n += len(data)
         self.simulated |= simulated
         return self
-
-    def add_outcomes(self, counts: NDArray[np.int64]) -> Tally[R]:
-        """Count so many reports of each outcome, of a mechanism whose reports are numbers.
-
-        >>> from sottovoce import Subset
-        >>> m = Subset(6, epsilon=1.0)
-        >>> m.tally().add_outcomes(np.bincount([3, 1, 3, 14], minlength=15)) == m.tally().add_many([3, 1, 3, 14])
-        True
-        """
-        self.cells += self._looked_up(counts)
-        self.n += int(counts.sum())
-        return self
-
-    def _counted(self, data: NDArray[Any]) -> NDArray[np.int64]:
-        """What reports add to the cells. Of few outcomes, each is counted first, and looked up once."""
-        shape, count, size = self.mechanism.shape, self.mechanism._count, self.cells.size
-        outcomes = shape.outcomes if isinstance(shape, Index) else size
-        few = outcomes != size and FEW * outcomes <= len(data)
-        if few:
-            count, size = partial(occurrences, cells=outcomes), outcomes
-        total, step = np.zeros(size, dtype=np.int64), max(PART, size)
-        for at in range(0, len(data), step):
-            total += count(shape.check_many(data[at : at + step]))
-        return self._looked_up(total) if few else total
-
-    def _looked_up(self, counts: NDArray[np.int64]) -> NDArray[np.int64]:
-        """What so many reports of each outcome add to the cells: by doubling and adding."""
-        cells, m = np.zeros_like(self.cells), self.mechanism
-        for digit in reversed(range(int(counts.max(initial=0)).bit_length())):
-            cells += cells
-            cells += m._count(m.shape.check_many(np.flatnonzero(counts >> digit & 1)))
-        return cells
 
     def merge(self, other: Tally[R]) -> Tally[R]:
         """Add another tally of the same mechanism to this one."""
@@ -189,6 +160,45 @@ class Tally(Generic[R]):
 
     def __repr__(self) -> str:
         return f"<Tally of {self.n} reports of {self.mechanism!r}>"
+
+
+class Counting:
+    """Cells of a tally under way. Of few outcomes each is counted first, and what it adds to the cells is found once.
+
+    >>> from sottovoce import Subset
+    >>> m, reports = Subset(6, epsilon=1.0), [3, 1, 3, 14]
+    >>> counting = Counting(m, expected=10_000)
+    >>> counting.add(np.array(reports))
+    >>> (counting.cells() == m.tally().add_many(reports).cells).all()
+    np.True_
+    """
+
+    def __init__(self, mechanism: Countable[Any], expected: int) -> None:
+        self._mechanism, self._shape = mechanism, mechanism.shape
+        outcomes = self._shape.outcomes if isinstance(self._shape, Index) else mechanism.cells
+        self._few = outcomes != mechanism.cells and FEW * outcomes <= expected
+        self.counts: NDArray[np.int64] = np.zeros(outcomes if self._few else mechanism.cells, dtype=np.int64)
+
+    def add(self, reports: NDArray[Any]) -> None:
+        self.counts += self.counted(reports)
+
+    def counted(self, reports: NDArray[Any]) -> NDArray[np.int64]:
+        """What reports would add to the counts. They are checked."""
+        counts, step = np.zeros_like(self.counts), max(PART, self.counts.size)
+        for at in range(0, len(reports), step):
+            data = self._shape.check_many(reports[at : at + step])
+            counts += occurrences(data, counts.size) if self._few else self._mechanism._count(data)
+        return counts
+
+    def cells(self) -> NDArray[np.int64]:
+        """So many reports of each outcome, by doubling and adding."""
+        if not self._few:
+            return self.counts
+        cells = np.zeros(self._mechanism.cells, dtype=np.int64)
+        for digit in reversed(range(int(self.counts.max()).bit_length())):
+            cells += cells
+            cells += self._mechanism._count(self._shape.check_many(np.flatnonzero(self.counts >> digit & 1)))
+        return cells
 
 
 def _check_options(mechanism: Any, options: dict[str, Any]) -> None:

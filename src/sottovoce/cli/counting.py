@@ -8,21 +8,17 @@ from typing import TYPE_CHECKING, Any
 
 from sottovoce.cli.show import progress
 from sottovoce.errors import FileError, ParameterError, SottovoceError
-from sottovoce.kernels import occurrences
-from sottovoce.lazy import numpy as np
+from sottovoce.tally import Counting
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     from sottovoce.files import ReportFile
-    from sottovoce.mechanisms import Mechanism
     from sottovoce.reports import Reports
     from sottovoce.tally import Tally
 
 OWN_BYTES = 2**25
 """The largest tallies of which every thread has its own."""
-MOST_OUTCOMES = 2**16
-"""Reports of more outcomes than that are counted one by one."""
+MANY = 2**22
+"""Reports that a file is taken to have."""
 
 
 def expanded(paths: tuple[Path, ...]) -> tuple[Path, ...]:
@@ -68,47 +64,26 @@ def _count(source: ReportFile, totals: dict[str, Tally[Any]]) -> None:
     from sottovoce.files import in_order, workers
 
     several = workers() if sum(total.cells.nbytes for total in totals.values()) <= OWN_BYTES else 1
-    own = [{name: _Counts(m) for name, m in source.mechanisms.items()} for _ in range(several)]
-    free: SimpleQueue[dict[str, _Counts]] = SimpleQueue()
+    own = [{name: Counting(m, MANY) for name, m in source.mechanisms.items()} for _ in range(several)]
+    free: SimpleQueue[dict[str, Counting]] = SimpleQueue()
     for counts in own:
         free.put(counts)
 
-    def count(part: dict[str, Reports]) -> None:
+    def count(part: dict[str, Reports]) -> int:
         counts = free.get()
         try:
             for name, column in part.items():
-                counts[name].add(column)
+                counts[name].add(column.data)
         finally:
             free.put(counts)
+        return len(next(iter(part.values())))
 
-    for _ in progress(in_order(count, source), source.table.progress, "counting"):
-        pass
-    for counts in own:
-        for name, total in totals.items():
-            total.merge(counts[name].tally())
-
-
-class _Counts:
-    """A tally under way. Where a report stands for several cells, they are found once for each different report."""
-
-    def __init__(self, m: Mechanism) -> None:
-        from sottovoce.reports import Index
-
-        self._total = m.tally()
-        self._outcomes: NDArray[np.int64] | None = None
-        if isinstance(m.shape, Index) and m.cells != m.shape.outcomes <= MOST_OUTCOMES:
-            self._outcomes = np.zeros(m.shape.outcomes, dtype=np.int64)
-
-    def add(self, reports: Reports) -> None:
-        if self._outcomes is None:
-            self._total.add_many(reports)
-            return
-        data = self._total.mechanism.shape.check_many(reports.data)
-        self._outcomes += occurrences(data, self._outcomes.size)
-        self._total.simulated |= reports.simulated
-
-    def tally(self) -> Tally[Any]:
-        return self._total if self._outcomes is None else self._total.add_outcomes(self._outcomes)
+    rows = sum(progress(in_order(count, source), source.table.progress, "counting"))
+    for name, total in totals.items():
+        for counts in own:
+            total.cells += counts[name].cells()
+        total.n += rows
+        total.simulated |= source.simulated
 
 
 def _on_spark(paths: tuple[Path, ...], master: str | None) -> dict[str, Tally[Any]]:

@@ -25,6 +25,24 @@ def to_list(values: Any) -> list[Any]:
     return list(values)
 
 
+def as_column(values: Any) -> Any:
+    """Numbers as NumPy sees them, what has Arrow's interface as an Arrow array in parts, and anything else as it is."""
+    if (numbers := as_numbers(values)) is not None:
+        return numbers
+    try:
+        arrow = as_arrow(values)
+    except DomainError:  # A table of several columns may be just what is asked for.
+        return values
+    return values if arrow is None else arrow
+
+
+def is_divisible(column: Any) -> bool:
+    """Whether parts of a column, one of numbers, can be looked at without a copy of the whole."""
+    if isinstance(column, np.ndarray):
+        return column.dtype.kind in "biuf" and column.ndim == 1
+    return isinstance(column, pa.ChunkedArray) and bool(pa.types.is_integer(column.type))
+
+
 def as_arrow(values: Any) -> Any | None:
     """The column as an Arrow array in parts, without a copy, if its library has Arrow's interface; otherwise None.
 
@@ -34,16 +52,23 @@ def as_arrow(values: Any) -> Any | None:
         return None
     if isinstance(getattr(values, "dtype", None), np.dtype):  # pandas over NumPy, which is served as it is.
         return None
-    if isinstance(values, pa.ChunkedArray):
-        return values
     if hasattr(values, "__arrow_c_array__"):
-        return pa.chunked_array([pa.array(values)])
-    column = pa.chunked_array(values)
-    if not pa.types.is_struct(column.type):
-        return column
-    if column.type.num_fields != 1:
-        raise DomainError(f"a table of answers must have one column, got {column.type.num_fields}")
-    return pa.chunked_array([part.field(0) for part in column.chunks], column.type.field(0).type)
+        return _one_column(pa.chunked_array([pa.array(values)]))
+    return _one_column(values if isinstance(values, pa.ChunkedArray) else pa.chunked_array(values))
+
+
+def _one_column(column: Any) -> Any:
+    """The only field of a table. Decimals without a fraction are integers: HUGEINT of DuckDB, uint64 of Spark."""
+    if pa.types.is_struct(column.type):
+        if column.type.num_fields != 1:
+            raise DomainError(f"a table of answers must have one column, got {column.type.num_fields}")
+        column = pa.chunked_array([part.field(0) for part in column.chunks], column.type.field(0).type)
+    if pa.types.is_decimal(column.type) and not column.type.scale:
+        try:
+            return column.cast(pa.int64())
+        except pa.ArrowInvalid:  # A number of more digits is in no domain.
+            return column
+    return column
 
 
 def as_numpy(part: Any) -> NDArray[Any]:
@@ -55,18 +80,23 @@ def as_numpy(part: Any) -> NDArray[Any]:
 def whole_numbers(values: Any, arrow: Any | None) -> NDArray[Any] | None:
     """A column of integers without gaps, as NumPy sees it; None if it is something else."""
     if arrow is not None:
-        whole = pa.types.is_integer(arrow.type) and not arrow.null_count
-        return np.concatenate([as_numpy(part) for part in arrow.chunks]) if whole and arrow.num_chunks else None
+        whole = pa.types.is_integer(arrow.type) and not arrow.null_count and arrow.num_chunks
+        return _together(arrow.chunks) if whole else None
     column = as_numbers(values)
     return column if column is not None and column.dtype.kind != "f" else None
 
 
+def _together(parts: list[Any]) -> NDArray[Any]:
+    """Arrow arrays of numbers without gaps as one of NumPy, copied only if there are several."""
+    return as_numpy(parts[0]) if len(parts) == 1 else np.concatenate([as_numpy(part) for part in parts])
+
+
 def as_numbers(values: Any) -> NDArray[Any] | None:
-    """A column of numbers that NumPy can take in parts without a copy of the whole; None if it is something else."""
+    """A column of numbers or truth values as NumPy sees it, not copied; None if it is something else."""
     dtype = getattr(values, "dtype", None)
-    if isinstance(dtype, np.dtype) and dtype.kind in "iuf" and values.ndim == 1:
-        return np.asarray(values)
-    return None
+    if not isinstance(dtype, np.dtype) or dtype.kind not in "biuf" or values.ndim != 1:
+        return None
+    return None if isinstance(values, np.ma.MaskedArray) else np.asarray(values)  # A list says what is missing.
 
 
 def each_once(column: Any, encode: Callable[[object], int], first_row: int) -> NDArray[np.int64]:
@@ -119,4 +149,4 @@ def floats(column: Any, first_row: int) -> Any:
     if column.null_count:
         at = next(row for row, valid in enumerate(column.is_valid().to_pylist(), first_row) if not valid)
         raise DomainError(f"row {at}: an answer must not be missing, got None")
-    return np.concatenate([as_numpy(part) for part in column.chunks]) if column.num_chunks else column.to_numpy()
+    return _together(column.chunks) if column.num_chunks else column.to_numpy()

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from sottovoce.domain.columns import as_arrow, each_once, to_list, whole_numbers
 from sottovoce.errors import DomainError, ParameterError
 from sottovoce.lazy import numpy as np
+from sottovoce.lazy import pyarrow as pa
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -109,6 +110,8 @@ class Domain:
             codes.flags.writeable = False  # They may be the answers themselves.
             if codes.view(np.uint64).max(initial=0) < len(self.values):  # Negative numbers are the largest, there.
                 return codes
+        if arrow is None and getattr(values, "dtype", None) == np.bool_ and values.ndim == 1:
+            arrow = pa.chunked_array([pa.array(values)])
         if arrow is not None:
             return each_once(arrow, self.encode, first_row)
         rows = to_list(values)

@@ -100,11 +100,12 @@ def _open(
 
 def _open_parquet(source: Any, columns: list[str] | None, listed: Collection[str], rows: int) -> tuple[Any, Shares]:
     parquet = load("pyarrow.parquet")
-    file = parquet.ParquetFile(source, buffer_size=BUFFER)
+    bounded = {"buffer_size": BUFFER, "pre_buffer": False}  # Otherwise all of the file is held until its end.
+    file = parquet.ParquetFile(source, **bounded)
     width = _bytes_a_row(file.metadata)
     packed = [name for name in listed if width.get(name, DICTIONARY + 1) <= DICTIONARY]
     if packed:
-        file = parquet.ParquetFile(source, buffer_size=BUFFER, read_dictionary=packed, metadata=file.metadata)
+        file = parquet.ParquetFile(source, read_dictionary=packed, metadata=file.metadata, **bounded)
     room = int(BATCH_BYTES / max(1.0, sum(width.get(name, 0.0) for name in columns or ())))
     return file.schema_arrow, _shares(
         file.iter_batches(max(1, min(rows, room)), columns=columns), file.metadata.num_rows

@@ -12,6 +12,7 @@ import sys
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
+from sottovoce.errors import MissingDependencyError
 from sottovoce.lazy import numpy as np
 
 if TYPE_CHECKING:
@@ -58,7 +59,11 @@ class Loops:
                 from sottovoce.kernels import compiled
 
                 self.found = compiled
-            except Exception:  # Missing, broken, or of a Python that it does not know: NumPy will do.
+            except Exception as error:  # Missing, broken, or of a Python that it does not know: NumPy will do.
+                if not self.worth:
+                    raise MissingDependencyError(
+                        f"SOTTO_COMPILED=1 asks for numba, which does not work: {error}"
+                    ) from None
                 self.found = None
         return None if self.found is ... else self.found
 

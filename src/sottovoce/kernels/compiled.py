@@ -198,9 +198,12 @@ def occurrences(numbers: NDArray[Any], total: NDArray[np.int64]) -> None:
 
 @numba.njit(numba.void(numba.uint8[:, ::1], CODES, given(numba.boolean)), cache=True, nogil=True)
 def put(rows: NDArray[np.uint8], codes: NDArray[np.int64], bits: NDArray[np.bool_]) -> None:
-    """In each row of bits, set the one of a value to what is given."""
+    """In each row of bits, set the one of a value to what is given.
+
+    Codes can be the answers themselves, which somebody may change meanwhile: nothing is written beside a row.
+    """
     for i in range(codes.size):
-        byte, place = codes[i] >> 3, np.uint8(codes[i] & 7)
+        byte, place = min(np.uint64(codes[i] >> 3), np.uint64(rows.shape[1] - 1)), np.uint8(codes[i] & 7)
         rows[i, byte] = rows[i, byte] & ~(np.uint8(1) << place) | np.uint8(bits[i]) << place
 
 

@@ -31,15 +31,19 @@ def side_by_side(task: Callable[..., T], *columns: Sequence[Any]) -> list[T]:
             if failed:
                 return
 
-    others = [_started(work) for _ in range(threads - 1)]
+    others: list[LockType] = []
     try:
+        others.extend(_started(work) for _ in range(threads - 1))
         work()
         _await(others)
     except BaseException as error:  # Interrupted: the others stop after the part that they are at.
         failed[-1] = error
         _await(others)
-    if failed:  # Parts are taken in order, so that the first one to fail is among those that did.
-        raise failed[min(failed)]
+    try:
+        if failed:  # Parts are taken in order, so that the first one to fail is among those that did.
+            raise failed[min(failed)]
+    finally:
+        failed.clear()  # Errors hold on to their frames, and this one to its errors: what it worked on could go late.
     return [done[at] for at in range(len(done))]
 
 
@@ -57,7 +61,10 @@ def _started(work: Callable[[], None]) -> LockType:
             lock.release()
 
     lock.acquire()
-    start_new_thread(run, ())
+    try:
+        start_new_thread(run, ())
+    except RuntimeError:  # The system has no thread to give: those that there are do all the work.
+        lock.release()
     return lock
 
 

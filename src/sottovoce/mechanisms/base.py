@@ -15,7 +15,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from sottovoce.domain import Domain
-from sottovoce.domain.columns import as_numbers
+from sottovoce.domain.columns import as_column, is_divisible
 from sottovoce.errors import ParameterError
 from sottovoce.kernels import PART, occurrences
 from sottovoce.kernels.threads import side_by_side
@@ -97,17 +97,19 @@ class Mechanism(ABC):
 
         An error names its row, counted from `first_row`: a long column may come in parts.
         """
-        stream, numbers = Keystream.of(seed), as_numbers(values)
-        column: Any = self._encode_many(values, stream, first_row) if numbers is None else numbers
-        data = self.shape.empty(column.size)
-        parts, rows = range(0, column.size, PART), max(1, min(ROWS, BYTES // max(1, data[:1].nbytes)))
+        stream, column = Keystream.of(seed), as_column(values)
+        in_parts = is_divisible(column)  # The codes of a long column of numbers are never there at once.
+        if not in_parts:
+            column = self._encode_many(column, stream, first_row)
+        data = self.shape.empty(len(column))
+        parts, rows = range(0, len(column), PART), max(1, min(ROWS, BYTES // max(1, data[:1].nbytes)))
 
         def fill(start: int, own: Keystream) -> None:
-            for at in range(start, min(start + PART, column.size), rows):
-                codes = column[at : at + rows]
-                if numbers is not None:  # The codes of a long column of numbers are never there at once.
-                    codes = self._encode_many(codes, own, first_row + at)
-                data[at : at + rows] = self._perturb_many(codes, own)
+            with own.settled():
+                for at in range(start, min(start + PART, len(column)), rows):
+                    some = column[at : at + rows]
+                    codes = self._encode_many(some, own, first_row + at) if in_parts else some
+                    data[at : at + rows] = self._perturb_many(codes, own)
 
         side_by_side(fill, parts, [stream.split() for _ in parts] if len(parts) > 1 else [stream])
         return Reports(self, data, stream.simulated)

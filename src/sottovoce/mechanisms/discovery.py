@@ -48,9 +48,10 @@ class Views:
     table: NDArray[np.int64]
     texts: NDArray[np.int64]
 
-    @property
-    def size(self) -> int:
+    def __len__(self) -> int:
         return self.texts.size
+
+    size = property(__len__)
 
     def __getitem__(self, places: Any) -> Views:
         return Views(self.table, self.texts[places])
