@@ -200,6 +200,32 @@ def test_intervals_cover_and_the_noise_is_that_of_the_formula() -> None:
     assert (hits >= 0.92 * 400).all() and left >= 0.92 * 400
 
 
+def left_over(seed: int) -> tuple[float, float]:
+    """How far off the share not found is, in its standard errors: as it is given, and as the bare rest of a sum."""
+    shares, error = np.concatenate([1 / np.arange(8, 200), np.zeros(2000)]), 0.004
+    noisy = shares + error * np.random.default_rng(seed).standard_normal(shares.size)
+    labels = [f"{at}" for at in range(shares.size)]
+    tested = HashedEstimate(labels, noisy, np.full(shares.size, error**2), 0.0, 10**5, 1.0, shares.size, True)
+    found = Found.of(tested, 0.05, "bonferroni")
+    truth = 1 - shares[[int(str(label)) for label in found.labels]].sum()
+    given = (found.not_found.frequency - truth) / found.not_found.stderr
+    return float(given), float((1 - found.frequency.sum() - truth) / (error * len(found) ** 0.5))
+
+
+def test_the_share_not_found_covers_where_texts_lie_around_the_threshold() -> None:
+    """Of 200 intervals 180 hold at least: false alarms 1e-3. Those of the bare rest do not: what is shown was lucky."""
+    given, bare = np.abs([left_over(seed) for seed in range(200)]).T < 1.96
+    assert given.sum() >= 180 > 150 > bare.sum()
+
+
+def test_the_share_not_found_about_a_population_has_sampling_in_its_error() -> None:
+    found = sv.discover(counted(Discovery(5.0, 3), ["tea"] * 900 + ["a"] * 100))
+    about = [found.to_dict(population=population)["not_found"] for population in (False, True)]
+    share = min(max(about[0]["frequency"], 0), 1)
+    assert about[1]["stderr"] ** 2 == pytest.approx(about[0]["stderr"] ** 2 + share * (1 - share) / 1000)
+    assert about[1]["high"] - about[1]["low"] >= about[0]["high"] - about[0]["low"]
+
+
 # Nothing is found where nothing is.
 
 LETTERS = "abcdefghijklmnopqrstuvwxyz"
@@ -323,6 +349,40 @@ def test_those_surely_in_the_first_places_are(monkeypatch: pytest.MonkeyPatch) -
 # Bad input.
 
 
+def test_reports_that_tell_no_whole_text_are_too_few() -> None:
+    """Three reports, none of them in the last two of nine groups."""
+    m = Discovery(8.0, 8)
+    for seed in range(20):
+        tally = counted(m, ["tea"] * 3, seed)
+        with pytest.raises(ParameterError, match="not enough data: need about 200 reports"):
+            sv.discover(tally)
+        for method in ("mean", "regression"):
+            try:
+                assert np.isfinite(tally.estimate(values=["tea"], method=method).stderr).all()
+            except ParameterError as error:
+                assert "not enough data: none of 3 reports is about whole texts" in str(error)  # noqa: PT017
+
+
+def test_as_many_as_are_asked_for_find_a_text_that_most_people_hold() -> None:
+    """At 60% it is found in 5 of 12 runs at least. The runs are seeded; with a fifth of the people none finds it."""
+    m = Discovery(4.0, 8)
+    n = needed(m, 0.5)
+    answers = ["tea time"] * (3 * n // 5) + [f"{at}" for at in range(n - 3 * n // 5)]
+    assert sum("tea time" in sv.discover(counted(m, answers, seed)).labels for seed in range(12)) >= 5
+
+
+def test_texts_of_one_byte_are_found() -> None:
+    for method in METHODS:
+        m = Discovery(4.0, method=method, domain=sv.Text(1))
+        assert sv.discover(counted(m, ["a"] * 3000 + ["b"] * 2000)).labels == ["a", "b"]
+
+
+def test_prefixes_that_grow_too_fast_are_not_looked_through() -> None:
+    m = Discovery(4.0, spans=[(0, 7), (0, 65)])
+    with pytest.raises(ParameterError, match="prefixes of 7 bytes are too many to look through after those of 0"):
+        sv.discover(counted(m, ["tea"] * 1000))
+
+
 @pytest.mark.parametrize("n", [1, 50])
 def test_too_few_reports_say_how_many_it_takes(n: int) -> None:
     with pytest.raises(ParameterError, match=r"not enough data: need about [0-9,]+ reports .* got"):
@@ -439,7 +499,7 @@ def test_through_a_survey_and_a_collector(tmp_path: Path) -> None:
         assert inside.send(body, ARROW, "drinks").status in (200, 201, 202)
         [found] = inside("GET", "/v1/surveys/drinks/estimates", token=inside.analyst).json["results"]
         assert [row["label"] for row in found["estimates"][:2]] == ["tea", "кофе"]
-        assert found["not_found"]["frequency"] == pytest.approx(1 / 6, abs=0.05) and found["found"] >= 2
+        assert found["not_found"]["frequency"] == pytest.approx(1 / 6, abs=0.15) and found["found"] >= 2  # 6 errors
         [named] = inside("GET", "/v1/surveys/drinks/estimates?value=tea", token=inside.analyst).json["results"]
         assert [row["label"] for row in named["estimates"]] == ["tea"]
     finally:

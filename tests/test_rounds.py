@@ -162,6 +162,25 @@ def test_rounds_that_do_not_go_together() -> None:
         sv.discover([])
 
 
+def test_rounds_whose_beginning_is_missing(told: list[Tally[Any]]) -> None:
+    """The later rounds are about nothing by themselves, and are told so."""
+    with pytest.raises(ParameterError, match="rounds before"):
+        sv.discover(told[1])
+    with pytest.raises(ParameterError, match="there is nothing to search: these reports are about whole texts alone"):
+        sv.discover(told[-1])
+    rounds = sv.Rounds(10**6, 4.0)
+    with pytest.raises(ParameterError, match="must be about prefixes, got whole texts alone"):
+        rounds.ask([told[-1]])
+    fragments = sv.Discovery(4.0, 4, "fragments")
+    with pytest.raises(ParameterError, match="must be about prefixes, got fragments"):
+        rounds.ask([fragments.tally().add_many(fragments.randomize_many(["tea"] * 900, seed=1))])
+
+
+def test_texts_of_one_byte() -> None:
+    rounds = sv.Rounds(4000, 4.0, domain=sv.Text(1))
+    assert rounds.simulate(["a"] * 2500 + ["b"] * 1500, seed=1).labels == ["a", "b"]
+
+
 def test_nobody_is_asked_twice(told: list[Tally[Any]]) -> None:
     with pytest.raises(ParameterError, match="nobody is left to ask: 20,000 of 20,000 people have answered"):
         Rounds(20_000, 6.0, rounds=6).ask(told)

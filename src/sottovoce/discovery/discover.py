@@ -52,6 +52,9 @@ def discover(
         raise ParameterError(f"width must be a whole number from 1 to {MAX_WIDTH:,}, got {width!r:.40}")
     told = counted(rounds)
     m, whole = told.mechanism, told.sketch(slice(told.whole, None))
+    if not told.whole:
+        raise ParameterError("there is nothing to search: these reports are about whole texts alone, and those of the "
+                             "rounds before are not here")  # fmt: skip
     shares = told.shares if len(rounds) > 1 and all(told.shares) else None
     known = {"detectable": enough(m, told.n, shares=shares), "meeting": 1 / (whole.sizes.size * (m.buckets - 1))}
     found = (prefixes if m.method == "prefixes" else fragments).search(told, Spelling.of(alphabet), width)

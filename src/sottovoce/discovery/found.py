@@ -11,10 +11,12 @@ from sottovoce.errors import ParameterError
 from sottovoce.estimate import HashedEstimate
 from sottovoce.estimate.hashed import Unallocated
 from sottovoce.lazy import numpy as np
+from sottovoce.lazy import scipy
 from sottovoce.render import INK
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from numpy.typing import NDArray
 
 CAUTION = 2.0
 """Standard errors that are taken off a frequency before it is compared with others."""
@@ -67,9 +69,24 @@ class Found(HashedEstimate):
     @cached_property
     def not_found(self) -> Unallocated:
         """The share of people whose text is none of those found."""
-        share = self.frequency.clip(0, 1)
+        share, lucky = self.frequency.clip(0, 1), self._luck
         met = self.meeting * float(share.sum() ** 2 - (share**2).sum())  # Two that meet are both too frequent.
-        return Unallocated(float(1 - self.frequency.sum()), (float((self.stderr**2).sum()) + met) ** 0.5)
+        spread = float((self.stderr**2).sum() + (lucky**2).sum())
+        return Unallocated(float(1 - self.frequency.sum() + lucky.sum()), (spread + met) ** 0.5)
+
+    @cached_property
+    def _luck(self) -> NDArray[np.float64]:
+        """Frequencies are shown if they pass a threshold, and so are too high on average: adds up to by how much.
+
+        An estimate of error s around f passes the threshold t with the bias s phi((t - f) / s). Over all texts, that is
+        s times the density, per s, of the estimates at t: a density is such a sum too. It is told by the estimates that
+        lie up to two errors above t, along a straight line: each stands for 2 - 1.5 x of it, x errors above.
+        """
+        limit = max(self.level / max(self.candidates, 1), float(self.p_value.max(initial=0.0)))
+        error = np.sqrt(self.constant if self.null is None else self.null)
+        above = (self.frequency - error * self.law.point(-float(scipy.special.ndtri(limit)))) / self.stderr
+        luck: NDArray[np.float64] = self.stderr * np.where(above < 2, 2 - 1.5 * above, 0.0)
+        return luck
 
     @property
     def unallocated(self) -> Unallocated:
@@ -91,14 +108,19 @@ class Found(HashedEstimate):
 
     def to_dict(self, level: float = 0.95, simultaneous: bool = False, population: bool = False) -> dict[str, Any]:
         """As other estimates, with what was not found beside it."""
-        low, high = (self.not_found.frequency + sign * _deviate(level) * self.not_found.stderr for sign in (-1, 1))
+        share, error = self.not_found
+        if population:
+            error = float(
+                np.hypot(error, (min(max(share, 0.0), 1.0) * (1 - min(max(share, 0.0), 1.0)) / self.n) ** 0.5)
+            )
+        low, high = (share + sign * _deviate(level) * error for sign in (-1, 1))
         return super().to_dict(level, simultaneous, population) | {
             "found": len(self),
             "tested": self.candidates,
             "error_rate": self.level,
             "correction": self.correction,
             "detectable": self.detectable,
-            "not_found": {**self.not_found._asdict(), "low": low, "high": high},
+            "not_found": {"frequency": share, "stderr": error, "low": low, "high": high},
         }
 
     @classmethod

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from sottovoce.discovery.candidates import LIKELY, Candidates, Kept, following, scored
 from sottovoce.discovery.spelling import Grown, Spelling
+from sottovoce.errors import ParameterError
 from sottovoce.lazy import numpy as np
 from sottovoce.mechanisms.decoding import Sketch
 from sottovoce.mechanisms.discovery_estimate import Counted
@@ -22,6 +23,9 @@ if TYPE_CHECKING:
 
 STRONG, CHILDREN = 4.0, 4
 """Of a prefix with such a score this many continuations are kept in any case: one of them must be frequent too."""
+
+MOST = 2**24
+"""Continuations that can be looked through at a time."""
 
 UNLIKELY, WEAK, STEEP = 1.0, 3.0, 3.0
 """A prefix is continued by bytes whose weight is within `UNLIKELY` of the greatest. If its score is above `WEAK`, it is
@@ -60,6 +64,10 @@ def continued(kept: Kept, stop: int, spelling: Spelling) -> tuple[Grown, Places,
     grown, ended, roots = kept.grown, list[bytes](), np.arange(len(kept.grown))
     rarity, spare = kept.follows.max() - kept.follows, np.maximum(UNLIKELY, (kept.strength - WEAK) / STEEP)
     while grown.rows.shape[1] < stop:
+        if len(grown) * spelling.branches > MOST:
+            before = kept.grown.rows.shape[1]
+            raise ParameterError(f"prefixes of {stop} bytes are too many to look through after those of {before}: "
+                                 "are the reports of the rounds before here?")  # fmt: skip
         grown = spelling.extend(grown)
         roots = roots[grown.parents]
         ended += grown.take(np.flatnonzero(grown.ended)).texts()

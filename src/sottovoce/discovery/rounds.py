@@ -111,8 +111,11 @@ class Rounds:
     def _stops(self, tallies: Sequence[Tally[Any]], most: int) -> list[int]:
         """How many bytes to ask for; none if no text goes on."""
         if not tallies:
-            return [stop for stop in range(FIRST, FIRST + STEPS) if stop <= most]
+            return [stop for stop in range(min(FIRST, most), FIRST + STEPS) if stop <= most]
         spelling, told = Spelling.of(self.alphabet), counted(check_rounds(tallies))
+        if told.mechanism.tag or not told.whole:
+            kind = "fragments" if told.mechanism.tag else "whole texts alone"
+            raise ParameterError(f"the rounds so far must be about prefixes, got {kind}")
         kept = search(told, spelling, WIDTH).left
         assert kept is not None  # noqa: S101
         before = kept.grown.rows.shape[1]

@@ -238,7 +238,9 @@ def grown(domain: Text, length: int | None, method: str) -> list[tuple[int, int]
         )
     last = min(length + 1, domain.max_bytes)
     parts = (
-        [(0, stop) for stop in range(FIRST, last + 1)] if method == "prefixes" else [(at, at + 1) for at in range(last)]
+        [(0, stop) for stop in range(min(FIRST, last), last + 1)]
+        if method == "prefixes"
+        else [(at, at + 1) for at in range(last)]
     )
     return [*parts, *[(0, domain.max_bytes + 1)] * WHOLE[method]]
 

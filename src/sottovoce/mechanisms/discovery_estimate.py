@@ -110,6 +110,8 @@ class Counted:
         self, labels: Sequence[str | None], method: str, firsts: Sequence[int] | None = None
     ) -> HashedEstimate:
         """The frequencies of texts, each from a first group on, by default all that tell it as a whole."""
+        if not self._sizes[self._starts[self.whole] :].any():
+            raise ParameterError(f"not enough data: none of {self.n:,} reports is about whole texts")
         rows = [(label or "").encode() for label in labels]
         if method == "regression":
             return self._together(labels, self.told(rows))
@@ -169,7 +171,10 @@ def _check(rounds: list[Discovery]) -> None:
         if first.tag or m.tag:
             raise ParameterError("rounds must be by prefixes: fragments have tags that differ from salt to salt")
         if (m.base, m.domain) != (first.base, first.domain):
-            raise ParameterError(f"rounds must have the same base and domain, got {first!r} and {m!r}")
+            differing = [(first.base, m.base), (first.domain, m.domain)][m.base == first.base]
+            raise ParameterError(
+                f"rounds must have the same base and domain, got {differing[0]!r:.80} and {differing[1]!r:.80}"
+            )
     salts = [m.salt for m in rounds]
     if len(set(salts)) < len(salts):
         twice = next(salt for salt in salts if salts.count(salt) > 1)

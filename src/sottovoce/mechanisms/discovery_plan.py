@@ -18,6 +18,13 @@ REACH = {"prefixes": (1.85, 0.77), "fragments": (2.2, 0.6)}
 `benchmarks/discovery.py`: the first number, and the second for each time that the groups of the search are e times as
 many. A shorter text, or one whose beginning is shared by many, is found at less."""
 
+LEAST = 20
+"""Reports that each group should have: the rule above is one for many."""
+
+MARGIN = 1.05
+"""By how much fragments must promise more than prefixes to be taken. They find all texts alike; prefixes find short ones
+at a smaller share than is promised."""
+
 MOST = 0.5
 """Reports from which only texts held by more than half of all people could be found are too few."""
 
@@ -45,12 +52,14 @@ def reach(m: Discovery, shares: Sequence[float]) -> float:
 
 def detectable(m: Discovery, n: int, shares: Sequence[float] | None = None) -> float:
     """The share of people from which a text is found more often than not, from n reports."""
-    return reach(m, levels(m) if shares is None else shares) / math.sqrt(n) if n else math.inf
+    if n < LEAST * len(m.spans):
+        return math.inf
+    return reach(m, levels(m) if shares is None else shares) / math.sqrt(n)
 
 
 def needed(m: Discovery, share: float, shares: Sequence[float] | None = None) -> int:
     """How many reports find a text that this share of people holds."""
-    return math.ceil((reach(m, levels(m) if shares is None else shares) / share) ** 2)
+    return max(math.ceil((reach(m, levels(m) if shares is None else shares) / share) ** 2), LEAST * len(m.spans))
 
 
 def enough(m: Discovery, n: int, share: float = MOST, shares: Sequence[float] | None = None) -> float:
@@ -97,7 +106,7 @@ def plan(
     drafts = [
         Discovery(epsilon, length, each, domain=domain, **options) for each in METHODS if method in ("auto", each)
     ]
-    best = min(drafts, key=lambda m: m.detectable(n))
+    best = min(drafts, key=lambda m: m.detectable(n) * (MARGIN if m.tag else 1.0))
     enough(best, n, MOST if share is None else share)
     cohorts = spread(best, n, max_cells)
     return Discovery(spans=best.spans, tag=best.tag, base=best.base, cohorts=cohorts, salt=salt, domain=domain)
