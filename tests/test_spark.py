@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import datetime
 import doctest
 import json
+import math
 import os
 import re
 import shutil
@@ -81,6 +83,30 @@ def test_several_questions_in_one_pass_give_the_same_integers(spark: Any, report
         assert (total.n, total.cells.tolist()) == (expected[name].n, expected[name].cells.tolist())
 
 
+def test_reports_of_more_than_32_bits(spark: Any, tmp_path: Path) -> None:
+    """Spark has no such integers without a sign: it reads them as decimals."""
+    from sottovoce import spark as engine
+
+    wide, path = sv.Subset(100, epsilon=2.5), tmp_path / "wide.parquet"
+    reports = wide.randomize_many(np.arange(1000) % 100, seed=1)
+    assert reports.data.dtype == np.uint64 and reports.data.max() >= 2**32
+    files.write_reports(path, {"page": wide}, [{"page": reports}])
+    frame, mechanisms, _ = engine.read(spark, [path])
+    assert dict(frame.dtypes)["page"].startswith("decimal")
+    assert engine.tallies(frame.repartition(3), mechanisms)[()]["page"] == wide.tally().add_many(reports)
+
+
+def test_simulated_reports_stay_marked(spark: Any, reports: list[Path], tmp_path: Path) -> None:
+    from sottovoce import spark as engine
+
+    frame, mechanisms, _ = engine.read(spark, reports)
+    chosen = frame.filter("answer > 0").select("page", "answer").repartition(2).limit(100)
+    assert [total.simulated for total in engine.tallies(chosen, mechanisms)[()].values()] == [True, True]
+    real = tmp_path / "real.parquet"
+    files.write_reports(real, {"answer": KRR}, [{"answer": KRR.randomize_many(["a"] * 9)}])
+    assert not engine.tally(engine.read(spark, [real])[0], "answer", KRR).simulated
+
+
 def test_groups(spark: Any) -> None:
     from sottovoce import spark as engine
 
@@ -92,6 +118,32 @@ def test_groups(spark: Any) -> None:
     for (site, new), total in found.items():
         own = [code for code, s, fresh in rows if (s, fresh) == (site, new)]
         assert total.cells.tolist() == KRR.tally().add_many(own).cells.tolist()
+
+
+def test_columns_may_be_called_anything(spark: Any) -> None:
+    """Also what the columns of counts are called, whose case makes no difference to Spark."""
+    from sottovoce import spark as engine
+
+    names = ["n", "Cells", "question", "branch", "group_1", "report_0", "row", "a.b", "c`d"]
+    frame = spark.createDataFrame([(1, *range(9)), (2, *range(9))], ["q.1", *names])
+    assert engine.tally(frame, "q.1", KRR, by=names) == {tuple(range(9)): KRR.tally().add_many([1, 2])}
+
+
+def test_groups_of_times_and_numbers(spark: Any) -> None:
+    """A time is the same in every time zone, and what is not a number is one group."""
+    from sottovoce import spark as engine
+
+    hour, day = datetime.datetime(2026, 1, 31, 23, 30, 0, 5), datetime.date(1969, 12, 31)
+    rows = [(at % 3, *[(hour, hour, day, math.nan), (None, None, None, 0.5)][at % 2]) for at in range(12)]
+    frame = spark.createDataFrame(rows, "answer long, at timestamp, clock timestamp_ntz, day date, share double")
+    zone = spark.conf.get("spark.sql.session.timeZone")
+    try:
+        spark.conf.set("spark.sql.session.timeZone", "Asia/Kolkata")
+        found = engine.tally(frame.repartition(3), "answer", KRR, by=["at", "clock", "day", "share"])
+    finally:
+        spark.conf.set("spark.sql.session.timeZone", zone)
+    half = KRR.tally().add_many([0, 1, 2] * 2)
+    assert found == {(hour, hour, day, math.nan): half, (None, None, None, 0.5): half}
 
 
 @pytest.mark.parametrize("mechanism", [KRR, sv.Unary(["a", "b", "c"], epsilon=2.0)], ids=["numbers", "bits"])
@@ -188,6 +240,12 @@ def test_bad_input(spark: Any, reports: list[Path], tmp_path: Path) -> None:
         engine.tally(frame, "nothing", KRR)
     with pytest.raises(ParameterError, match="at least one column"):
         engine.tallies(frame, {})
+    with pytest.raises(ParameterError, match="other columns than the reports, got 'answer'"):
+        engine.tally(frame, "answer", KRR, by=["page", "answer"])
+    with pytest.raises(ParameterError, match="only once, got 'page' twice"):
+        engine.tally(frame, "answer", KRR, by=["page", "page"])
+    with pytest.raises(ParameterError, match="plain values, got 'pages' of type array<binary>"):
+        engine.tally(frame.selectExpr("answer", "array(page) as pages"), "answer", KRR, by=["pages"])
     with pytest.raises(FileError, match="no files"):
         engine.read(spark, [])
     other = tmp_path / "other.parquet"

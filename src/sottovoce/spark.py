@@ -7,10 +7,12 @@ they are merged in branches on the workers, then the branches on the driver.
 from __future__ import annotations
 
 import json
+import math
 import os
+import re
 import shutil
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -29,9 +31,18 @@ if TYPE_CHECKING:
 Batches = Iterator[Any]
 Group = tuple[Any, ...]
 
-COUNTS = "question string, n long, cells binary"
+QUESTION, N, CELLS, BRANCH, REPORT, GROUP = "question", "n", "cells", "branch", "report_{}", "group_{}"
+"""What columns are called on the workers. None keeps a name of its own there, so that no two can be called the same."""
+COUNTS = f"{QUESTION} int, {N} long, {CELLS} binary"
 BRANCHES = 16
 """Into how many counts of one question and group the workers merge those of their partitions."""
+SIMULATED = "sottovoce.simulated"
+"""The mark of simulated reports, in their column's metadata: Spark hands it on when rows and columns are chosen."""
+GROUPABLE = re.compile(
+    r"boolean|tinyint|smallint|int|bigint|float|double|decimal\(.*\)|string|binary|void"
+    r"|date|time\(.*\)|timestamp(_ntz)?|interval (day|hour|minute|second).*"
+)
+"""Types with values that Arrow groups by and that can be keys."""
 
 
 def session(master: str | None = None, **settings: str) -> SparkSession:
@@ -90,66 +101,99 @@ def tallies(
     _need(frame, [*questions, *by])
     if not questions:
         raise ParameterError("name at least one column of reports")
-    totals: dict[Group, dict[str, Tally[Any]]] = {} if by else {(): {name: m.tally() for name, m in questions.items()}}
-    for row in _counts(frame.select(*questions, *by), questions, by).collect():
-        group = tuple(row[name] for name in by)
-        found = totals.setdefault(group, {name: m.tally() for name, m in questions.items()})
-        _merge(found[row["question"]], row["n"], row["cells"])
-    return totals
+    _check_groups(frame, questions, by)
+    simulated = {name for name in questions if frame.schema[name].metadata.get(SIMULATED)}
+
+    def empty() -> list[Tally[Any]]:
+        totals = [m.tally() for m in questions.values()]
+        for name, total in zip(questions, totals, strict=True):
+            total.simulated = name in simulated
+        return totals
+
+    found: dict[Group, list[Tally[Any]]] = {} if by else {(): empty()}
+    for question, n, cells, *group in _counts(frame, questions, by).collect():
+        totals = found.setdefault(_key(group), empty())
+        _merge(totals[question], n, cells)
+    return {group: dict(zip(questions, totals, strict=True)) for group, totals in found.items()}
+
+
+def _check_groups(frame: DataFrame, questions: Mapping[str, Mechanism], by: Sequence[str]) -> None:
+    kinds = dict(frame.dtypes)
+    for at, name in enumerate(by):
+        if name in questions:
+            raise ParameterError(f"groups must be of other columns than the reports, got {name!r}")
+        if name in by[:at]:
+            raise ParameterError(f"a column can make groups only once, got {name!r} twice")
+        if not GROUPABLE.fullmatch(kinds[name]):
+            raise ParameterError(f"groups must be of plain values, got {name!r} of type {kinds[name]}")
 
 
 def _counts(frame: DataFrame, questions: Mapping[str, Mechanism], by: Sequence[str]) -> DataFrame:
-    """A row of counts for each question and group."""
-    functions = load("pyspark.sql.functions")
-    kinds = dict(frame.dtypes)
-    schema = ", ".join([COUNTS, *(f"`{name}` {kinds[name]}" for name in by)])
-    described = {name: m.to_dict() for name, m in questions.items()}
-    counts = frame.mapInArrow(_counter(described, tuple(by)), schema)
-    keyed = counts.withColumn("branch", functions.spark_partition_id() % BRANCHES)
-    merged = keyed.groupBy("question", *by, "branch").applyInArrow(_merger, schema + ", branch int")
-    return merged.drop("branch")
+    """A row of counts for each question and group: the question's number, n, the cells, and the group's values.
+
+    A time travels as a number. Arrow gives it the session's time zone, but takes it back only in UTC.
+    """
+    functions, kinds = load("pyspark.sql.functions"), dict(frame.dtypes)
+    groups = {GROUP.format(at): name for at, name in enumerate(by)}
+    times = {group for group, name in groups.items() if kinds[name] == "timestamp"}
+    values = {group: _column(name) for group, name in groups.items()}
+    values |= {group: functions.unix_micros(values[group]) for group in times}
+    values |= {REPORT.format(at): _column(name) for at, name in enumerate(questions)}
+    chosen = frame.select(*(value.alias(name) for name, value in values.items()))
+    schema = ", ".join([COUNTS, *(f"{name} {kind}" for name, kind in chosen.dtypes if name in groups)])
+    described = [m.to_dict() for m in questions.values()]
+    counts = chosen.mapInArrow(_counter(described, list(groups)), schema)
+    keyed = counts.withColumn(BRANCH, functions.spark_partition_id() % BRANCHES)
+    merged = keyed.groupBy(QUESTION, *groups, BRANCH).applyInArrow(_merger, f"{schema}, {BRANCH} int")
+    back = [functions.timestamp_micros(group) if group in times else group for group in groups]
+    return merged.select(QUESTION, N, CELLS, *back)
 
 
-def _counter(described: Mapping[str, Any], by: Group) -> Callable[[Batches], Batches]:
+def _counter(described: Sequence[Mapping[str, Any]], groups: Sequence[str]) -> Callable[[Batches], Batches]:
     """What a worker does with its partition: count it, question by question and group by group."""
 
     def count(batches: Batches) -> Batches:
-        own = {name: mechanism(data) for name, data in described.items()}
-        found: dict[Group, dict[str, Tally[Any]]] = {}
+        own = [mechanism(data) for data in described]
+        found: dict[Group, list[Tally[Any]]] = {}
         kinds: Any = None
         for batch in batches:
             kinds = batch.schema
-            for group, part in _groups(batch, by):
-                totals = found.setdefault(group, {name: m.tally() for name, m in own.items()})
-                for name in own:
-                    totals[name].add_many(pa.chunked_array([part.column(name)]))
+            for group, part in _groups(batch, groups):
+                totals = found.setdefault(group, [m.tally() for m in own])
+                for at, total in enumerate(totals):
+                    total.add_many(pa.chunked_array([part.column(REPORT.format(at))]))
         for group, totals in found.items():
-            columns = [pa.array([value], kinds.field(name).type) for name, value in zip(by, group, strict=True)]
-            for name, total in totals.items():
-                row = [pa.array([name]), pa.array([total.n]), pa.array([total.cells.tobytes()])]
-                yield pa.record_batch([*row, *columns], names=["question", "n", "cells", *by])
+            columns = [pa.array([value], kinds.field(name).type) for name, value in zip(groups, group, strict=True)]
+            for at, total in enumerate(totals):
+                row = [pa.array([at], pa.int32()), pa.array([total.n]), pa.array([total.cells.tobytes()])]
+                yield pa.record_batch([*row, *columns], names=[QUESTION, N, CELLS, *groups])
 
     return count
 
 
-def _groups(batch: Any, by: Group) -> Iterator[tuple[Group, Any]]:
+def _groups(batch: Any, groups: Sequence[str]) -> Iterator[tuple[Group, Any]]:
     """The parts of a batch that share a group, each with its values."""
-    if not by:
+    if not groups:
         yield (), batch
         return
     table = pa.table(batch)
-    marked = table.append_column("\0row", pa.array(np.arange(len(table))))
-    for entry in marked.group_by(list(by)).aggregate([("\0row", "list")]).to_pylist():
-        yield tuple(entry[name] for name in by), batch.take(pa.array(entry["\0row_list"]))
+    marked = table.append_column("row", pa.array(np.arange(len(table))))
+    for entry in marked.group_by(list(groups)).aggregate([("row", "list")]).to_pylist():
+        yield _key([entry[name] for name in groups]), batch.take(pa.array(entry["row_list"]))
+
+
+def _key(values: Iterable[Any]) -> Group:
+    """The values of a group as a key. What is not a number is always the same one, for it equals only itself."""
+    return tuple(math.nan if value != value else value for value in values)
 
 
 def _merger(table: Any) -> Any:
     """Rows of counts of one question and group, added up."""
-    cells = sum(np.frombuffer(part.as_py(), dtype=np.int64) for part in table.column("cells"))
-    n = sum(table.column("n").to_pylist())
+    cells = sum(np.frombuffer(part.as_py(), dtype=np.int64) for part in table.column(CELLS))
+    n = sum(table.column(N).to_pylist())
     row = table.slice(0, 1)
-    row = row.set_column(row.schema.get_field_index("n"), "n", pa.array([n]))
-    return row.set_column(row.schema.get_field_index("cells"), "cells", pa.array([np.asarray(cells).tobytes()]))
+    row = row.set_column(row.schema.get_field_index(N), N, pa.array([n]))
+    return row.set_column(row.schema.get_field_index(CELLS), CELLS, pa.array([np.asarray(cells).tobytes()]))
 
 
 def _merge(total: Tally[Any], n: int, cells: bytes) -> None:
@@ -163,10 +207,16 @@ def _need(frame: DataFrame, names: Sequence[str]) -> None:
             raise ParameterError(f"no column {name!r}, the columns are {', '.join(frame.columns)}")
 
 
+def _column(name: str) -> Any:
+    """A column by its name, whatever characters are in it."""
+    return load("pyspark.sql.functions").col("`" + name.replace("`", "``") + "`")
+
+
 def read(spark: SparkSession, paths: Sequence[str | os.PathLike[str]]) -> tuple[DataFrame, dict[str, Mechanism], bool]:
     """Parquet files of reports as a table, with their mechanisms and whether they are simulated.
 
-    The mechanisms stand in the files themselves, and must be the same in all of them.
+    The mechanisms stand in the files themselves, and must be the same in all of them. The columns are marked if they
+    are simulated, so that their tallies say so.
     """
     sources = [ReportFile(Path(path)) for path in paths]
     if not sources:
@@ -177,7 +227,11 @@ def read(spark: SparkSession, paths: Sequence[str | os.PathLike[str]]) -> tuple[
         if source.mechanisms != sources[0].mechanisms:
             raise FileError(f"{source.path}: its reports are of another mechanism than those of {sources[0].path}")
     frame = spark.read.parquet(*(str(source.path.resolve()) for source in sources))
-    return frame, sources[0].mechanisms, any(source.simulated for source in sources)
+    mechanisms, simulated = sources[0].mechanisms, any(source.simulated for source in sources)
+    if simulated:
+        marked = {name: _column(name).alias(name, metadata={SIMULATED: True}) for name in mechanisms}
+        frame = frame.select(*(marked.get(name, _column(name)) for name in frame.columns))
+    return frame, mechanisms, simulated
 
 
 class Running:
