@@ -127,7 +127,7 @@ CASES: dict[type[Mechanism], list[Mechanism]] = {
     sv.Discovery: [
         sv.Discovery(1.0, **GROUPS),
         sv.Discovery(2.0, method="fragments", base="subset", buckets=4, cohorts=4, tag=4, domain=LETTERS),
-        sv.Discovery(0.5, base="unary", buckets=4, cohorts=2, domain=sv.Text(1, missing="category")),
+        sv.Discovery(0.5, base="unary", buckets=4, cohorts=3, domain=sv.Text(1, missing="category")),
     ],
     sv.Changes: [sv.Changes(4, 2, 1.0), sv.Changes(4, 1, p=0.75, domain=["no", "yes"]), sv.Changes(3, 1, 2.0)],
 }

@@ -29,9 +29,11 @@ from sottovoce.mechanisms import (
     build,
     mechanism,
 )
+from sottovoce.mechanisms.hashed import KINDS as BASES
 from sottovoce.privacy import check_epsilon, float_below
 
 KINDS = ("choice", "yes_no", "ordered", "number", "distribution", "set", "text")
+MAX_BYTES = 64
 FORMS = {
     "choice": "NAME:choice[:VALUES]",
     "yes_no": "NAME:yes_no[:NO,YES]",
@@ -45,7 +47,7 @@ FORMS = {
 
 @dataclass(frozen=True)
 class Question:
-    """One question. Which of the fields it needs depends on its kind.
+    """One question. Which of the fields it needs depends on its kind. Missing and outside answers are refused if None.
 
     >>> parse("age:number:0:120").build(epsilon=1.0, labels=list).domain.high
     120.0
@@ -58,9 +60,9 @@ class Question:
     low: float | None = None
     high: float | None = None
     bins: int = 64
-    max_bytes: int = 64
-    missing: str = "refuse"
-    outside: str = "refuse"
+    max_bytes: int | None = None
+    missing: str | None = None
+    outside: str | None = None
     mechanism: str = "auto"
     max_bits: int | None = None
     epsilon: float | None = None
@@ -102,16 +104,16 @@ class Question:
 
     def build(self, epsilon: float, labels: Callable[[], Sequence[str]]) -> Mechanism:
         """The mechanism that asks it; `labels` gives the values that occur, if no others are named."""
+        built = self._build(epsilon, labels)
+        if self.max_bits is not None and built.bits > self.max_bits:
+            raise ParameterError(f"reports of {built!r} take {built.bits} bits, more than max_bits = {self.max_bits}")
+        return built
+
+    def _build(self, epsilon: float, labels: Callable[[], Sequence[str]]) -> Mechanism:
         if self.kind in ("number", "distribution"):
             return self._numeric(epsilon)
         if self.kind == "text":
-            longer = "cut" if self.outside == "clip" else "refuse"
-            domain = Text(self.max_bytes, self.missing, longer)
-            if self.mechanism.endswith(".json"):
-                return _written(Path(self.mechanism), epsilon)
-            if self.mechanism == Discovery.name:
-                return Discovery(epsilon, salt=self.name, domain=domain)
-            return Hashed(self.mechanism, epsilon=epsilon, salt=self.name, domain=domain)
+            return self._written(epsilon) if self.mechanism.endswith(".json") else self._text(epsilon)
         listed = self._domain(labels)
         if self.kind == "set":
             return Sets(listed, epsilon=epsilon)
@@ -122,33 +124,59 @@ class Question:
         return build(self.mechanism, listed, epsilon, self.max_bits)
 
     def _numeric(self, epsilon: float) -> Mechanism:
-        low, high = float(self.low or 0), float(self.high or 0)
+        low, high, outside = float(self.low or 0), float(self.high or 0), _policy(self.outside)
         if self.kind == "number":
-            return Mean(low, high, epsilon=epsilon, kind=self.mechanism, outside=self.outside)
-        return SquareWave(low, high, bins=self.bins, epsilon=epsilon, outside=self.outside)
+            return Mean(low, high, epsilon=epsilon, kind=self.mechanism, outside=outside)
+        return SquareWave(low, high, bins=self.bins, epsilon=epsilon, outside=outside)
+
+    def _text(self, epsilon: float) -> Mechanism:
+        longer = "cut" if self.outside == "clip" else "refuse"
+        domain = Text(MAX_BYTES if self.max_bytes is None else self.max_bytes, _policy(self.missing), longer)
+        if self.mechanism == Discovery.name:
+            return Discovery(epsilon, salt=self.name, domain=domain)
+        if self.mechanism not in ("auto", *BASES):
+            known = f"auto, {Discovery.name}, {', '.join(BASES)} or a file that ends in .json"
+            raise ParameterError(f"a mechanism for text must be one of {known}, got {self.mechanism!r:.40}")
+        return Hashed(self.mechanism, epsilon=epsilon, salt=self.name, domain=domain)
+
+    def _written(self, epsilon: float) -> Mechanism:
+        """A mechanism over texts that is written out in a file, such as that of a round of discovery."""
+        path = Path(self.mechanism)
+        for name in ("max_bytes", "missing", "outside"):
+            if getattr(self, name) is not None:
+                raise ParameterError(
+                    f"{path}: has its own domain, so {name} must be left out, got {getattr(self, name)!r:.40}"
+                )
+        m = read_mechanism(path)
+        if not isinstance(m.domain, Text):
+            raise ParameterError(f"{path}: must be a mechanism over texts, got {m!r}")
+        if m.epsilon > epsilon:
+            raise ParameterError(f"{path}: costs {m.epsilon!r}, more than epsilon = {epsilon!r}")
+        return m
 
     def _domain(self, labels: Callable[[], Sequence[str]]) -> Domain:
-        values = self.values
+        values, missing = self.values, _policy(self.missing)
         if values is None:
             values = "no,yes" if self.kind == "yes_no" else labels()
         if isinstance(values, str):
-            return read_domain(values, self.missing)
-        return Domain(values if isinstance(values, int) else [str(value) for value in values], self.missing)
+            return read_domain(values, missing)
+        return Domain(values if isinstance(values, int) else [str(value) for value in values], missing)
 
 
-def _written(path: Path, epsilon: float) -> Mechanism:
-    """A mechanism over texts that is written out in a file, such as that of a round of discovery."""
+def _policy(given: str | None) -> str:
+    return "refuse" if given is None else given
+
+
+def read_mechanism(path: Path) -> Mechanism:
+    """A mechanism that is written out in a file: by itself, or as the mechanism of a plan or of a round."""
     with reading(path):
         data = json.loads(path.read_text("utf-8"))
+    if isinstance(data, Mapping) and isinstance(data.get("mechanism"), Mapping):
+        data = data["mechanism"]
     try:
-        m = mechanism(data)
+        return mechanism(data)
     except ParameterError as error:
         raise ParameterError(f"{path}: {error}") from None
-    if not isinstance(m.domain, Text):
-        raise ParameterError(f"{path}: must be a mechanism over texts, got {m!r}")
-    if m.epsilon > epsilon:
-        raise ParameterError(f"{path}: costs {m.epsilon!r}, more than epsilon = {epsilon!r}")
-    return m
 
 
 def parse(text: str, **options: Any) -> Question:
@@ -160,10 +188,14 @@ def parse(text: str, **options: Any) -> Question:
     if kind not in ("number", "distribution", "text"):
         return Question(name, kind, values=rest or None, **options)
     try:
-        numbers = {"max_bytes": int(rest or 64)} if kind == "text" else _numbers(kind, *rest.split(":"))
+        numbers = _length(rest) if kind == "text" else _numbers(kind, *rest.split(":"))
     except (ValueError, TypeError):
         raise ParameterError(f"a question must be {FORMS[kind]}, got {text!r}") from None
     return Question(name, kind, **numbers, **options)
+
+
+def _length(rest: str) -> dict[str, Any]:
+    return {"max_bytes": int(rest)} if rest else {}
 
 
 def _numbers(kind: str, low: str, high: str, *bins: str) -> dict[str, Any]:

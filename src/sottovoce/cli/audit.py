@@ -129,9 +129,8 @@ def _randomizer(asked: dict[str, Any]) -> tuple[Any, bool]:
 
 
 def _mechanism(asked: dict[str, Any]) -> Mechanism:
-    from sottovoce.files import reading
-    from sottovoce.mechanisms import build, mechanism
-    from sottovoce.questions import read_domain
+    from sottovoce.mechanisms import build
+    from sottovoce.questions import read_domain, read_mechanism
 
     name, path = asked["mechanism"], Path(asked["mechanism"])
     if path.suffix != ".json" and not path.is_file():
@@ -140,8 +139,7 @@ def _mechanism(asked: dict[str, Any]) -> Mechanism:
         return build(name, read_domain(asked["domain"], "refuse"), asked["epsilon"])
     if asked["domain"] is not None or asked["epsilon"] is not None:
         raise ParameterError(f"{path}: has its own domain and epsilon; what is claimed is --claimed")
-    with reading(path):
-        return mechanism(json.loads(path.read_text("utf-8")))
+    return read_mechanism(path)
 
 
 def _imported(name: str) -> Any:

@@ -8,15 +8,19 @@ import click
 
 from sottovoce.cli.counting import counted, expanded
 from sottovoce.cli.estimate import check_paths
-from sottovoce.cli.options import FILE, json_option
-from sottovoce.cli.show import print_json, print_result, write_figure
+from sottovoce.cli.options import FILE, json_option, refuse
+from sottovoce.cli.show import SHOWN, print_json, print_table, write_figure
 from sottovoce.domain import Text
 from sottovoce.errors import ParameterError
 from sottovoce.estimate.hashed import CORRECTIONS
 
 if TYPE_CHECKING:
     from sottovoce.discovery import Found
+    from sottovoce.mechanisms import Mechanism
     from sottovoce.tally import Tally
+
+ASKING = ("people", "rounds", "epsilon", "max_bytes", "salt")
+SHOWING = ("limit", "surely", "error_rate", "correction", "level", "population", "output", "plot")
 
 
 @click.command()
@@ -71,9 +75,8 @@ def discover(
     from sottovoce import files
     from sottovoce.discovery import discover as find
 
-    if following is not None:
-        _check_next(following, people, epsilon, bool(reports))
-    elif not reports:
+    _check_options(following, people, epsilon, bool(reports))
+    if following is None and not reports:
         raise ParameterError("name at least one file of REPORTS, or begin with --next FILE --people N --epsilon E")
     if not reports:
         _ask_next(following, [], people, rounds, alphabet, salt, as_json, epsilon=epsilon, domain=Text(max_bytes))
@@ -92,37 +95,50 @@ def discover(
     asked = {"mechanism": mechanisms[0]} if len(mechanisms) == 1 else {"rounds": mechanisms}
     record = {"question": name, **asked, **found.to_dict(**errors)}
     shown: Any = found.surely(surely, level) if surely else found
-    sure = len(shown)
+    sure, caption = len(shown), shown.caption  # Of all of them, however few are shown.
     shown = shown.top(limit) if limit and len(shown) else shown
     if output:
         table = shown.to_frame("arrow", **errors)
         files.write_table(output, table.append_column("simulated", [[True] * len(table)]) if found.simulated else table)
     if plot:
-        from sottovoce.render import panels
-
-        figure, axes = panels([max(len(shown), 1)])
-        shown.plot(**errors, ax=axes[0])
-        write_figure(plot, figure)
+        _draw(plot, shown, caption, errors)
     if as_json:
         places = {"surely": surely} if surely else {}
         print_json(record | places | {"estimates": shown.to_dict(**errors)["estimates"]})
         return
-    print_result(None, shown, errors)
+    header, rows = shown.table(**errors, most=SHOWN)
+    print_table(header, rows, caption)
     if surely:
         click.echo(
-            f"{sure:,} of {found.candidates:,} tested: surely among the first {surely:,}, at {level:.4g} for all"
+            f"{sure:,} of {found.candidates:,} tested: surely among the first {surely:,} of these, at {level:.4g}"
         )
 
 
-def _check_next(path: Path, people: int | None, epsilon: float | None, begun: bool) -> None:
+def _check_options(path: Path | None, people: int | None, epsilon: float | None, begun: bool) -> None:
+    """Either something is asked next or something is shown, and the options are about one of them."""
+    if path is None:
+        refuse(ASKING, "goes with --next")
+        return
+    refuse(SHOWING, "does not go with --next, which shows no values")
+    if begun:
+        refuse(("epsilon", "max_bytes"), "is for the first round, and the same in those after it")
+    else:
+        refuse(("question",), "goes with files of REPORTS")
     if path.suffix != ".json":
         raise ParameterError(f"{path}: must end in .json")
     if people is None:
         raise ParameterError("--next goes with --people: how many there are in all")
-    if begun and epsilon is not None:
-        raise ParameterError("--epsilon is for the first round: those after it cost the same")
     if not begun and epsilon is None:
         raise ParameterError("the first round needs an --epsilon")
+
+
+def _draw(path: Path, shown: Any, caption: str, errors: dict[str, Any]) -> None:
+    from sottovoce.render import INK, panels
+
+    figure, axes = panels([max(len(shown), 1)])
+    shown.plot(**errors, ax=axes[0])
+    axes[0].set_title(caption.replace("; n = ", "\nn = ", 1), loc="left", color=INK, fontsize="medium")
+    write_figure(path, figure)
 
 
 def _ask_next(
@@ -158,27 +174,28 @@ def _tallies(reports: tuple[Path, ...], question: str | None) -> tuple[str, list
     """A tally for each round: files with the same mechanisms are of one."""
     from sottovoce.files import ReportFile
 
+    names: set[str] = set()
     rounds: dict[str, list[Path]] = {}
     for path in reports:
-        asked = {name: m.to_dict() for name, m in ReportFile(path).mechanisms.items()}
+        mechanisms = ReportFile(path).mechanisms
+        names.add(_searched(path, mechanisms, question))
+        asked = {name: m.to_dict() for name, m in mechanisms.items()}
         rounds.setdefault(json.dumps(asked, sort_keys=True), []).append(path)
-    searched = [_searched(counted(tuple(own)), question) for own in rounds.values()]
-    names = list(dict.fromkeys(name for name, _ in searched))
     if len(names) > 1:
-        raise ParameterError(f"rounds must be of one question, got {', '.join(names)}")
-    return names[0], [tally for _, tally in searched]
+        raise ParameterError(f"rounds must be of one question, got {', '.join(sorted(names))}")
+    [name] = names
+    return name, [counted(tuple(own))[name] for own in rounds.values()]
 
 
-def _searched(tallies: dict[str, Tally[Any]], question: str | None) -> tuple[str, Tally[Any]]:
-    """The one question that can be searched, or the one that is named."""
+def _searched(path: Path, mechanisms: dict[str, Mechanism], question: str | None) -> str:
+    """The one question of a file that can be searched, or the one that is named."""
     from sottovoce.mechanisms import Discovery
 
-    names = [name for name, tally in tallies.items() if isinstance(tally.mechanism, Discovery)]
-    if question is not None and question not in names:
-        raise ParameterError(f"--question must be one of {', '.join(names) or 'none'}, got {question!r}")
+    names = [name for name, m in mechanisms.items() if isinstance(m, Discovery)]
     if not names:
-        raise ParameterError("there are no reports of discovery here: see sotto randomize --mechanism discovery")
+        raise ParameterError(f"{path}: has no reports of discovery: see sotto randomize --mechanism discovery")
+    if question is not None and question not in names:
+        raise ParameterError(f"{path}: --question must be one of {', '.join(names)}, got {question!r}")
     if question is None and len(names) > 1:
-        raise ParameterError(f"say which of the questions to search: --question {', '.join(names)}")
-    name = question or names[0]
-    return name, tallies[name]
+        raise ParameterError(f"{path}: say which of the questions to search: --question {', '.join(names)}")
+    return question or names[0]

@@ -137,10 +137,12 @@ def _finds(tally: Tally[Any]) -> bool:
 
 
 def _lines(path: Path) -> list[str]:
+    """What stands on the lines of a file. Only a line feed ends one: a value may hold other breaks of Unicode."""
     from sottovoce.files import reading
 
     with reading(path):
-        return [line for line in path.read_text("utf-8-sig").splitlines() if line.strip()]
+        lines = [line.removesuffix("\r") for line in path.read_bytes().decode("utf-8-sig").split("\n")]
+    return [line for line in lines if line]
 
 
 def _arranged(result: Result, steps: tuple[str, ...], sort: bool, top: int | None) -> Result:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from sottovoce.cli.options import FILE, json_option
+from sottovoce.cli.options import FILE, json_option, refuse
 from sottovoce.cli.plan_texts import NAMES, plan_texts
 from sottovoce.cli.show import console, print_json, print_table, write_figure
 from sottovoce.errors import ParameterError
@@ -68,7 +68,8 @@ def plan(**asked: Any) -> int:
     """How many people, how much privacy, how sharp a result: leave one out, and it is solved for.
 
     That is one of --epsilon, --n and --margin, or one of --epsilon, --n, --effect and --power. For values that nobody
-    listed, hashed takes --candidates and --n or --margin, discovery takes --length and --n or --proportion.
+    listed, hashed takes --candidates and --n or --margin, discovery takes --length and --n or --proportion. What
+    --json then prints is a file for `sotto randomize --mechanism FILE.json`.
     """
     for path in (asked["plot"], asked["heatmap"]):
         if path is not None and path.suffix not in PLOTS:
@@ -76,6 +77,8 @@ def plan(**asked: Any) -> int:
     if asked["mechanism"] in NAMES:
         plan_texts(asked)
         return 0
+    refuse(("candidates", "concentration"), "is for --mechanism hashed")
+    refuse(("length",), "is for --mechanism discovery")
     findings = _several(asked) if asked["questions"] else _one(asked)
     return int(asked["strict"] and any(finding.severity == "error" for finding in findings))
 

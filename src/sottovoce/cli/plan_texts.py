@@ -5,13 +5,20 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from sottovoce.cli.options import given, refuse
 from sottovoce.cli.show import console, print_json, print_table
 from sottovoce.errors import ParameterError
 from sottovoce.estimate import quantile
 from sottovoce.mechanisms import Discovery, Hashed
+from sottovoce.mechanisms.discovery_plan import MOST as HALF
 from sottovoce.mechanisms.discovery_plan import needed
 
-NAMES = ("hashed", "discovery")
+TERMS = {
+    "hashed": {"n", "epsilon", "candidates", "margin", "level", "concentration"},
+    "discovery": {"n", "epsilon", "length", "proportion"},
+}
+"""What a plan may be given."""
+NAMES = tuple(TERMS)
 MOST = 10**12
 """People, beyond which no plan is made."""
 
@@ -25,7 +32,7 @@ def plan_texts(asked: dict[str, Any]) -> None:
     own, sharp = ("candidates", "margin") if hashed else ("length", "proportion")
     _check(asked, own, sharp)
     make, sharpness = (_hashed if hashed else _discovery)(asked)
-    n = asked["n"] or _people(make, sharpness, asked[sharp])
+    n = asked["n"] or _people(make, sharpness, sharp, asked[sharp])
     m = make(n)
     if asked["as_json"]:
         record = {"n": n, "epsilon": m.epsilon, own: asked[own], sharp: sharpness(m, n)}
@@ -41,19 +48,16 @@ def plan_texts(asked: dict[str, Any]) -> None:
 
 def _check(asked: dict[str, Any], own: str, sharp: str) -> None:
     name = asked["mechanism"]
+    refuse(given().keys() - TERMS[name] - {"mechanism", "as_json"}, f"does not go with --mechanism {name}")
     if asked["epsilon"] is None or asked[own] is None:
         raise ParameterError(f"{name} needs --epsilon and --{own}")
     if (asked["n"] is None) == (asked[sharp] is None):
         raise ParameterError(f"{name} needs --n or --{sharp}: one is given, the other is solved for")
     if asked["n"] is not None and not 0 < asked["n"] <= MOST:
         raise ParameterError(f"n must be a whole number from 1 to {MOST:,}, got {asked['n']:,}")
-    if asked[sharp] is not None and not 0 < asked[sharp] <= 1:
-        raise ParameterError(f"{sharp} must lie from 0 to 1, got {asked[sharp]!r}")
-    others = {"design", "domain", "low", "high", "effect", "power", "plot", "heatmap", "questions", "budget"}
-    others |= {"candidates", "length"} - {own}
-    for option in sorted(others):
-        if asked[option] is not None:
-            raise ParameterError(f"--{option} does not go with --mechanism {name}")
+    most = HALF if sharp == "proportion" else 1
+    if asked[sharp] is not None and not 0 < asked[sharp] <= most:
+        raise ParameterError(f"--{sharp} must lie from 0 to {most:g}, got {asked[sharp]!r}")
 
 
 def _hashed(asked: dict[str, Any]) -> tuple[Callable[[int], Any], Callable[[Any, int], float]]:
@@ -72,13 +76,14 @@ def _discovery(asked: dict[str, Any]) -> tuple[Callable[[int], Any], Callable[[A
     return make, lambda m, n: m.detectable(n)
 
 
-def _people(make: Callable[[int], Any], sharpness: Callable[[Any, int], float], wanted: float) -> int:
+def _people(make: Callable[[int], Any], sharpness: Callable[[Any, int], float], sharp: str, wanted: float) -> int:
     """The fewest people, or nearly, that give what is wanted. More people always give more."""
     most = make(MOST)
+    if sharpness(most, MOST) > wanted:
+        least = f"{MOST:,} people give {sharpness(most, MOST):.2g}"
+        raise ParameterError(f"a {sharp} of {wanted:g} is out of reach: {least}")
     if isinstance(most, Discovery):
         return needed(most, wanted)
-    if sharpness(most, MOST) > wanted:
-        raise ParameterError(f"a margin of {wanted:g} is out of reach for any number of people: collisions remain")
     low, high = 1, MOST
     while high > NEAR * low + 1:
         middle = round((low * high) ** 0.5)

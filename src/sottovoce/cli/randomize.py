@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from sottovoce.cli.options import FILE, json_option, seed_option
+from sottovoce.cli.options import FILE, given, json_option, seed_option
 from sottovoce.cli.show import print_json, progress
 from sottovoce.errors import ParameterError, SottovoceError
 from sottovoce.mechanisms import FREQUENCIES, Mechanism
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 @click.option("--column", "-c", help="The column with the answers to a question of choice.")
 @click.option("--question", "-q", "lines", multiple=True, metavar="NAME:KIND[:...]",
               help="A column and what it holds: choice[:VALUES], yes_no, ordered:VALUES, number:LOW:HIGH, "
-              "distribution:LOW:HIGH[:BINS], set:VALUES. May be given more than once.")  # fmt: skip
+              "distribution:LOW:HIGH[:BINS], set:VALUES, text[:MAX_BYTES]. May be given more than once.")  # fmt: skip
 @click.option("--questions", "plan", type=FILE, help="A YAML or JSON file with a list of questions.")
 @click.option("--epsilon", "-e", type=float, help="What all reports of one row may cost together.")
 @click.option("--output", "-o", required=True, type=FILE, help="The file of reports: .parquet or .arrow.")
@@ -38,9 +38,9 @@ if TYPE_CHECKING:
 @click.option("--outside", type=click.Choice(["refuse", "clip"]), default="refuse", show_default=True,
               help="Refuse numbers beyond their ends, or move them there.")  # fmt: skip
 @click.option("--mechanism", "-m", default="auto", show_default=True, metavar="NAME",
-              help=f"How to ask a choice ({', '.join(FREQUENCIES)}) or a number ({', '.join(MEANS)}); "
-              "auto takes the least variance.")  # fmt: skip
-@click.option("--max-bits", type=click.IntRange(min=1), help="The longest report that auto may choose.")
+              help=f"How to ask a choice ({', '.join(FREQUENCIES)}), a number ({', '.join(MEANS)}) or text "
+              "(discovery, or a FILE.json of plan or discover --next); auto takes the least variance.")  # fmt: skip
+@click.option("--max-bits", type=click.IntRange(min=1), help="Refuse longer reports; of a choice, auto avoids them.")
 @seed_option
 @json_option
 def randomize(
@@ -69,7 +69,8 @@ def randomize(
     if sum(map(bool, (column, lines, plan))) != 1:
         raise ParameterError("name the answers by one of --column, --question or --questions")
     options: dict[str, Any] = {"missing": missing, "outside": outside, "mechanism": mechanism, "max_bits": max_bits}
-    if plan and options != {"missing": "refuse", "outside": "refuse", "mechanism": "auto", "max_bits": None}:
+    options = {name: value for name, value in options.items() if name in given()}
+    if plan and options:
         raise ParameterError("with --questions, these options stand in the file: missing, outside, mechanism, max_bits")
     if domain and not column:
         raise ParameterError("--domain goes with --column; a question names its own values")
@@ -97,7 +98,7 @@ def _mechanisms(data: Path, asked: list[Question], epsilon: float | None) -> tup
     names = [question.name for question in asked]
     if len(set(names)) < len(names):
         raise ParameterError(f"questions must have different names, got {', '.join(names)}")
-    table = files.Table(data, list(dict.fromkeys(question.source for question in asked)))
+    table = files.Table(data, list(dict.fromkeys(question.source for question in asked)), missing=[""])
     read = [question.name for question in asked if question.reads_the_data]
     shares = questions.shares(asked, epsilon)
     built = {}

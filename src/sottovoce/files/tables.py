@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_left
 from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
@@ -21,6 +22,7 @@ BLOCK = 2**20
 BUFFER = 2**20
 """Bytes of a Parquet column that are read at a time: a group of rows may hold the whole file."""
 MISSING_TEXT = ["", "NaN", "nan"]
+"""What stands in a CSV file, which knows no null, where there is no answer. Of free text, only the first."""
 MAX_DISTINCT = 2**20
 HEADER = 2**20
 DICTIONARY = 4
@@ -28,10 +30,14 @@ DICTIONARY = 4
 
 
 class Table:
-    """Some columns of a CSV, Parquet or Arrow file, read in batches."""
+    """Some columns of a CSV, Parquet or Arrow file, read in batches.
 
-    def __init__(self, path: Path, columns: Sequence[str]) -> None:
-        self.path, self.columns = path, list(columns)
+    What is `missing` in a CSV file is null in its batches. Whoever takes `answers` from them needs no more than the
+    empty string there: which other words are missing depends on what is asked.
+    """
+
+    def __init__(self, path: Path, columns: Sequence[str], missing: Sequence[str] = MISSING_TEXT) -> None:
+        self.path, self.columns, self._missing = path, list(columns), list(missing)
         self._done = 0.0
         with reading(path), _source(path) as source:
             self.csv, self.schema, _ = _open(source, path.suffix)
@@ -53,16 +59,34 @@ class Table:
         quicker.
         """
         with reading(self.path), _source(self.path) as source:
-            for whole, done in _open(source, self.path.suffix, self.columns, listed, rows)[2]:
-                self._done = done
-                for at in range(0, len(whole), rows):
-                    yield whole.slice(at, rows)
+            try:
+                for whole, done in _open(source, self.path.suffix, self.columns, listed, rows, self._missing)[2]:
+                    self._done = done
+                    for at in range(0, len(whole), rows):
+                        yield whole.slice(at, rows)
+            except pa.ArrowInvalid as error:
+                self._check_encoding(str(error))
+                raise
+
+    def _check_encoding(self, said: str) -> None:
+        """Say the name and the row of what is not UTF-8 in a CSV file, where Arrow says the number of the column."""
+        found = re.match(r"In CSV column #(\d+): .*invalid UTF8", said)
+        if found is None:
+            return
+        name, row = self.schema.names[int(found[1])], 1
+        with _source(self.path) as source:
+            for batch in _open_csv(source, _delimiter(self.path.suffix), [name], kind=pa.binary()):
+                if not _casts(batch.column(0), pa.string()):
+                    row += _first_odd(batch.column(0), pa.string())
+                    break
+                row += len(batch)
+        raise FileError(f"{self.path}: cannot be read: column {name!r} must be text in UTF-8, row {row} is not")
 
     def labels(self, column: str) -> list[str]:
         """The distinct values of a column, sorted, as text. Missing answers are not among them."""
         found: set[str | None] = set()
         for batch in self.batches([column]):
-            found.update(_coded(batch.column(column)).unique().to_pylist())
+            found.update(_coded(batch.column(column), self.csv).unique().to_pylist())
             found.discard(None)
             if len(found) > MAX_DISTINCT:
                 raise FileError(f"{self.path}: column {column!r} has more than {MAX_DISTINCT:,} distinct values")
@@ -83,7 +107,12 @@ Shares = Iterator[tuple[Any, float]]
 
 
 def _open(
-    source: Any, suffix: str, columns: list[str] | None = None, listed: Collection[str] = (), rows: int = BATCH_ROWS
+    source: Any,
+    suffix: str,
+    columns: list[str] | None = None,
+    listed: Collection[str] = (),
+    rows: int = BATCH_ROWS,
+    missing: Sequence[str] = MISSING_TEXT,
 ) -> tuple[bool, Any, Shares]:
     """Whether it is CSV, the schema of a table and its record batches. The kind of file is told by its first bytes."""
     magic, size = source.read(6), source.size()
@@ -94,7 +123,7 @@ def _open(
         arrow = load("pyarrow.ipc").open_file(source)
         count = arrow.num_record_batches
         return False, arrow.schema, ((arrow.get_batch(at), (at + 1) / count) for at in range(count))
-    reader = _open_csv(source, "\t" if suffix == ".tsv" else ",", columns, listed)
+    reader = _open_csv(source, _delimiter(suffix), columns, listed, missing)
     return True, reader.schema, ((batch, source.tell() / size) for batch in reader)
 
 
@@ -128,7 +157,18 @@ def _bytes_a_row(metadata: Any) -> dict[str, float]:
     return {name: size / max(1, metadata.num_rows) for name, size in total.items()}
 
 
-def _open_csv(source: Any, delimiter: str, columns: list[str] | None, listed: Collection[str]) -> Any:
+def _delimiter(suffix: str) -> str:
+    return "\t" if suffix == ".tsv" else ","
+
+
+def _open_csv(
+    source: Any,
+    delimiter: str,
+    columns: list[str] | None,
+    listed: Collection[str] = (),
+    missing: Sequence[str] = MISSING_TEXT,
+    kind: Any = None,
+) -> Any:
     """A CSV reader that takes every value as text: "01" and "1" are two answers.
 
     In a table with one column an empty line is a missing answer; with more it is just an empty line.
@@ -136,24 +176,26 @@ def _open_csv(source: Any, delimiter: str, columns: list[str] | None, listed: Co
     csv = load("pyarrow.csv")
     alone = delimiter.encode() not in source.read(HEADER).split(b"\n", 1)[0]
     source.seek(0)
-    convert = csv.ConvertOptions(null_values=MISSING_TEXT, strings_can_be_null=True)
+    convert = csv.ConvertOptions(null_values=missing, strings_can_be_null=True)
     if columns:
-        coded = pa.dictionary(pa.int32(), pa.string())
+        coded, kind = pa.dictionary(pa.int32(), pa.string()), kind or pa.string()
         convert.include_columns = columns
-        convert.column_types = {name: coded if name in listed else pa.string() for name in columns}
+        convert.column_types = {name: coded if name in listed else kind for name in columns}
     parse = csv.ParseOptions(delimiter=delimiter, ignore_empty_lines=not alone)
     read = csv.ReadOptions(block_size=BLOCK)
     return csv.open_csv(source, read_options=read, parse_options=parse, convert_options=convert)
 
 
-def _text(array: Any) -> Any:
-    """An Arrow array as text, with NaN and the empty string as nulls."""
+def _text(array: Any, missing: Sequence[str] = ("",)) -> Any:
+    """An Arrow array as text, with NaN and what is missing as nulls: the empty string, and words of a CSV file."""
     compute = load("pyarrow.compute")
     try:
         text = array.cast(pa.string())
     except (pa.ArrowException, UnicodeDecodeError):
         raise FileError(f"a column must hold text, numbers or truth values, got {array.type}") from None
     filled = compute.binary_length(text).cast(pa.bool_())
+    for word in filter(None, missing):
+        filled = compute.and_kleene(filled, compute.not_equal(text, word))
     given = compute.and_kleene(filled, compute.invert(compute.is_null(array, nan_is_null=True)))
     return compute.if_else(given, text, pa.nulls(1, pa.string())[0])
 
@@ -161,24 +203,34 @@ def _text(array: Any) -> Any:
 def answers(array: Any, domain: Domain | Scale | Options | Text, csv: bool = False, first_row: int = 1) -> Any:
     """An Arrow array as answers that a domain understands: text, numbers, or sets of labels.
 
-    An error names its row, counted from `first_row`.
+    Of free text in a CSV file, only the empty string is missing: somebody may be called NaN. An error names its row,
+    counted from `first_row`.
     """
     if isinstance(domain, Options):
         return _sets(array, csv)
     if is_listed(domain):
-        return _coded(array)
+        return _coded(array, csv)
     if isinstance(domain, Text):
         return _text(array)
     kind = pa.float64() if isinstance(domain, Scale) else pa.int64()
     if array.type == kind and not array.null_count:
         return array
-    text = _text(array)
+    text = _text(array, _words(csv))
     try:
         return text.cast(kind)
     except pa.ArrowInvalid:
-        at = bisect_left(range(len(text)), True, key=lambda row: not _casts(text[: row + 1], kind))
+        at = _first_odd(text, kind)
         wanted = "number" if isinstance(domain, Scale) else f"whole number below {domain.size:,}"
         raise DomainError(f"row {first_row + at}: an answer must be a {wanted}, got {text[at].as_py()!r:.40}") from None
+
+
+def _words(csv: bool) -> Sequence[str]:
+    return MISSING_TEXT if csv else MISSING_TEXT[:1]
+
+
+def _first_odd(column: Any, kind: Any) -> int:
+    """The first row that is not of a kind, where there is one."""
+    return bisect_left(range(len(column)), True, key=lambda row: not _casts(column[: row + 1], kind))
 
 
 def _casts(text: Any, kind: Any) -> bool:
@@ -194,20 +246,20 @@ def is_listed(domain: object) -> bool:
     return isinstance(domain, Domain) and not isinstance(domain.values, range)
 
 
-def _coded(array: Any) -> Any:
+def _coded(array: Any, csv: bool) -> Any:
     """An Arrow array of text as a dictionary and places in it."""
     try:
         coded = array if pa.types.is_dictionary(array.type) else array.dictionary_encode()
     except pa.ArrowException:
         return _text(array)  # It says what is wrong.
-    return pa.DictionaryArray.from_arrays(coded.indices, _text(coded.dictionary))
+    return pa.DictionaryArray.from_arrays(coded.indices, _text(coded.dictionary, _words(csv)))
 
 
 def _sets(array: Any, csv: bool) -> list[Any]:
     """Lists as they are; text is split at semicolons. In CSV, which knows no null, an empty cell is the empty set."""
     if pa.types.is_list(array.type) or pa.types.is_large_list(array.type):
         return list(array.to_pylist())
-    rows = _text(array).to_pylist()
+    rows = _text(array, _words(csv)).to_pylist()
     if csv:
         rows = [row or "" for row in rows]
     return [row if row is None else [label.strip() for label in row.split(";") if label.strip()] for row in rows]

@@ -22,8 +22,8 @@ LEAST = 20
 """Reports that each group should have: the rule above is one for many."""
 
 MARGIN = 1.05
-"""By how much fragments must promise more than prefixes to be taken. They find all texts alike; prefixes find short ones
-at a smaller share than is promised."""
+"""By how much more fragments must promise than prefixes, to be taken: prefixes find short texts at less than is
+promised, fragments find all texts alike."""
 
 MOST = 0.5
 """Reports from which only texts held by more than half of all people could be found are too few."""
