@@ -18,7 +18,7 @@ import numpy as np
 import sottovoce
 from sottovoce import kernels
 
-SECONDS, ROUNDS, PATIENCE = 0.05, 24, 120.0
+SECONDS, ROUNDS, PATIENCE = 0.05, 60, 120.0
 
 
 @dataclass(frozen=True)

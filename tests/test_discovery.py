@@ -473,7 +473,8 @@ def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
     assert [row["label"] for row in record["estimates"]] == ["tea", "coffee"]
     sure = json.loads(run("discover", reports, "--json", "--surely", 1))
     assert [row["label"] for row in sure["estimates"]] == ["tea"] and sure["surely"] == 1
-    assert "1 of " in (text := run("discover", reports, "--surely", 1)) and "surely among the first 1 of these, at 0.95" in text
+    text = run("discover", reports, "--surely", 1)
+    assert "1 of " in text and "surely among the first 1 of these, at 0.95" in text
     assert record["found"] >= 5 and set(record["not_found"]) == {"frequency", "stderr", "low", "high"}
     for arguments, message in (
         (["discover", str(reports), "--question", "other"], "--question must be one of drink"),

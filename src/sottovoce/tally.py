@@ -191,14 +191,19 @@ class Counting:
         return counts
 
     def cells(self) -> NDArray[np.int64]:
-        """So many reports of each outcome, by doubling and adding."""
+        """So many reports of each outcome, by doubling and adding; first what all have, for none is rare in private."""
         if not self._few:
             return self.counts
-        cells = np.zeros(self._mechanism.cells, dtype=np.int64)
-        for digit in reversed(range(int(self.counts.max()).bit_length())):
+        least, cells = self.counts.min(), np.zeros(self._mechanism.cells, dtype=np.int64)
+        rest = self.counts - least
+        for digit in reversed(range(int(rest.max()).bit_length())):
             cells += cells
-            cells += self._mechanism._count(self._shape.check_many(np.flatnonzero(self.counts >> digit & 1)))
+            cells += self._looked_up(np.flatnonzero(rest >> digit & 1))
+        cells += least * self._looked_up(np.arange(rest.size))
         return cells
+
+    def _looked_up(self, outcomes: NDArray[np.int64]) -> NDArray[np.int64]:
+        return self._mechanism._count(self._shape.check_many(outcomes))
 
 
 def _check_options(mechanism: Any, options: dict[str, Any]) -> None:
