@@ -97,7 +97,9 @@ def test_choices_reject_the_incomplete_run_too() -> None:
 
 def test_what_is_lent_is_nobody_elses() -> None:
     """A draw within a draw, as by the handler of a signal, takes other memory; later ones take the same again."""
-    outer, inner = Keystream(1), Keystream(2)
+    outer, inner, earlier = Keystream(1), Keystream(2), Keystream(3)
+    with earlier.settled():
+        earlier.lent(1)
     with outer.settled():
         words = outer.lent(100)
         with inner.settled():
