@@ -360,7 +360,7 @@ def test_reports_that_tell_no_whole_text_are_too_few() -> None:
             try:
                 assert np.isfinite(tally.estimate(values=["tea"], method=method).stderr).all()
             except ParameterError as error:
-                assert "not enough data: none of 3 reports is about whole texts" in str(error)  # noqa: PT017
+                assert "need about 200 reports, got 3, none of them about a whole" in str(error)  # noqa: PT017
 
 
 def test_as_many_as_are_asked_for_find_a_text_that_most_people_hold() -> None:

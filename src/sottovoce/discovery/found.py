@@ -110,9 +110,8 @@ class Found(HashedEstimate):
         """As other estimates, with what was not found beside it."""
         share, error = self.not_found
         if population:
-            error = float(
-                np.hypot(error, (min(max(share, 0.0), 1.0) * (1 - min(max(share, 0.0), 1.0)) / self.n) ** 0.5)
-            )
+            held = min(max(share, 0.0), 1.0)
+            error = (error**2 + held * (1 - held) / self.n) ** 0.5
         low, high = (share + sign * _deviate(level) * error for sign in (-1, 1))
         return super().to_dict(level, simultaneous, population) | {
             "found": len(self),

@@ -111,7 +111,10 @@ class Counted:
     ) -> HashedEstimate:
         """The frequencies of texts, each from a first group on, by default all that tell it as a whole."""
         if not self._sizes[self._starts[self.whole] :].any():
-            raise ParameterError(f"not enough data: none of {self.n:,} reports is about whole texts")
+            from sottovoce.mechanisms.discovery_plan import LEAST
+
+            need = f"{LEAST * len(self.groups):,} reports"
+            raise ParameterError(f"not enough data: need about {need}, got {self.n:,}, none of them about a whole text")
         rows = [(label or "").encode() for label in labels]
         if method == "regression":
             return self._together(labels, self.told(rows))
