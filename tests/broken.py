@@ -47,10 +47,9 @@ class SetBitNeverCleared(Unary):
         report = int.from_bytes(super()._perturb(code, source), "little") | 1 << code
         return report.to_bytes(self.shape.width, "little")
 
-    def _perturb_many(self, codes: NDArray[np.int64], stream: Keystream) -> NDArray[Any]:
-        rows = super()._perturb_many(codes, stream)
-        rows[np.arange(codes.size), codes >> 3] |= np.uint8(1) << (codes & 7).astype(np.uint8)
-        return rows
+    def _perturb_into(self, codes: NDArray[np.int64], stream: Keystream, out: NDArray[Any]) -> None:
+        super()._perturb_into(codes, stream, out)
+        out[np.arange(codes.size), codes >> 3] |= np.uint8(1) << (codes & 7).astype(np.uint8)
 
 
 class SwappedProbabilities(Unary):
@@ -59,8 +58,8 @@ class SwappedProbabilities(Unary):
     def _perturb(self, code: int, source: Source) -> bytes:
         return Unary._perturb(_swapped(self), code, source)
 
-    def _perturb_many(self, codes: NDArray[np.int64], stream: Keystream) -> NDArray[Any]:
-        return Unary._perturb_many(_swapped(self), codes, stream)
+    def _perturb_into(self, codes: NDArray[np.int64], stream: Keystream, out: NDArray[Any]) -> None:
+        Unary._perturb_into(_swapped(self), codes, stream, out)
 
 
 def _swapped(m: Unary) -> Unary:
@@ -79,12 +78,11 @@ class LastBitNotRandomized(Unary):
             report |= source.bernoulli(self.p if other == code else self.q) << other
         return (report | (code == last) << last).to_bytes(self.shape.width, "little")
 
-    def _perturb_many(self, codes: NDArray[np.int64], stream: Keystream) -> NDArray[Any]:
-        rows = super()._perturb_many(codes, stream)
+    def _perturb_into(self, codes: NDArray[np.int64], stream: Keystream, out: NDArray[Any]) -> None:
+        super()._perturb_into(codes, stream, out)
         last = self.domain.size - 1
         place = np.uint8(1 << (last & 7))
-        rows[:, -1] = np.where(codes == last, rows[:, -1] | place, rows[:, -1] & ~place)
-        return rows
+        out[:, -1] = np.where(codes == last, out[:, -1] | place, out[:, -1] & ~place)
 
 
 class EpsilonRoundedDown(KRR):
@@ -115,9 +113,9 @@ class ExcludedValueStillDrawn(KRR):
     def _perturb(self, code: int, source: Source) -> int:
         return code if source.bernoulli(self.p) else source.below(self.domain.size)
 
-    def _perturb_many(self, codes: NDArray[np.int64], stream: Keystream) -> NDArray[Any]:
+    def _perturb_into(self, codes: NDArray[np.int64], stream: Keystream, out: NDArray[Any]) -> None:
         lie = stream.below(self.domain.size, codes.size)
-        return np.where(stream.bernoulli(self.p, codes.size), codes, lie)
+        out[:] = np.where(stream.bernoulli(self.p, codes.size), codes, lie)
 
 
 class LawThatLeaks(KRR):
@@ -144,11 +142,12 @@ class ZeroRowRejected(Hadamard):
         rows = [r for r in range(1, self.shape.outcomes) if (r & value).bit_count() & 1 != truth]
         return rows[source.below(len(rows))]
 
-    def _perturb_many(self, codes: NDArray[np.int64], stream: Keystream) -> NDArray[Any]:
-        rows = super()._perturb_many(codes, stream)
-        while (zero := np.flatnonzero(rows == 0)).size:
-            rows[zero] = super()._perturb_many(codes[zero], stream)
-        return rows
+    def _perturb_into(self, codes: NDArray[np.int64], stream: Keystream, out: NDArray[Any]) -> None:
+        super()._perturb_into(codes, stream, out)
+        while (zero := np.flatnonzero(out == 0)).size:
+            again = self.shape.empty(zero.size)
+            super()._perturb_into(codes[zero], stream, again)
+            out[zero] = again
 
 
 class ZeroPlaneRejected(Projective):
@@ -173,12 +172,13 @@ class ExcludedMemberStillDrawn(Subset):
             return self._pack([code, *(other + (other >= code) for other in others)])
         return self._pack(sample(self.domain.size, self.size, source))
 
-    def _perturb_many(self, codes: NDArray[np.int64], stream: Keystream) -> NDArray[Any]:
-        rows = super()._perturb_many(codes, stream)
+    def _perturb_into(self, codes: NDArray[np.int64], stream: Keystream, out: NDArray[Any]) -> None:
+        super()._perturb_into(codes, stream, out)
         redraw = ~stream.bernoulli(self.p, codes.size)
         other = stream.below(self.domain.size, codes.size)
-        rows[redraw] = super()._perturb_many(other, stream)[redraw]
-        return rows
+        again = np.empty_like(out)
+        super()._perturb_into(other, stream, again)
+        out[redraw] = again[redraw]
 
 
 class WideReports(KRR):
@@ -207,11 +207,11 @@ class OverflowingTally(KRR):
 class SharedCoins(KRR):
     """Every other respondent reuses the coins of the one before: each report is sound, the sum is not."""
 
-    def _perturb_many(self, codes: NDArray[np.int64], stream: Keystream) -> NDArray[Any]:
+    def _perturb_into(self, codes: NDArray[np.int64], stream: Keystream, out: NDArray[Any]) -> None:
         half = Keystream(int(stream.below(2**30, 1)[0]))
         coins = half.bernoulli(self.p, (codes.size + 1) // 2).repeat(2)[: codes.size]
         lies = half.below(self.domain.size - 1, (codes.size + 1) // 2).repeat(2)[: codes.size]
-        return np.where(coins, codes, lies + (lies >= codes))
+        out[:] = np.where(coins, codes, lies + (lies >= codes))
 
 
 class RoundedOnTheWire(KRR):
@@ -254,8 +254,9 @@ class AbsenceNotRandomized(KeyValue):
         symbol = code // 3**key % 3
         return 3 * key + (self._answer._perturb(symbol, source) if symbol else 0)
 
-    def _perturb_many(self, codes: NDArray[np.int64], stream: Keystream) -> NDArray[Any]:
-        return np.where(codes % 3 > 0, super()._perturb_many(codes, stream), codes)
+    def _perturb_into(self, codes: NDArray[np.int64], stream: Keystream, out: NDArray[Any]) -> None:
+        super()._perturb_into(codes, stream, out)
+        out[:] = np.where(codes % 3 > 0, out, codes)
 
 
 class WindowStillDrawn(Mean):
@@ -267,10 +268,11 @@ class WindowStillDrawn(Mean):
             return code + source.below(self.window)
         return source.below(self.shape.outcomes)
 
-    def _perturb_many(self, codes: NDArray[np.int64], stream: Keystream) -> NDArray[Any]:
+    def _perturb_into(self, codes: NDArray[np.int64], stream: Keystream, out: NDArray[Any]) -> None:
         elsewhere = stream.below(self.shape.outcomes, codes.size)
         assert self.inside is not None
-        return np.where(stream.bernoulli(self.inside, codes.size), super()._perturb_many(codes, stream), elsewhere)
+        super()._perturb_into(codes, stream, out)
+        out[:] = np.where(stream.bernoulli(self.inside, codes.size), out, elsewhere)
 
 
 class EndsTellTheirKind(Mean):
@@ -288,9 +290,10 @@ class WindowCutAtTheEnds(SquareWave):
         half = self.window // 2
         return min(max(super()._perturb(code, source), half), self.shape.outcomes - 1 - half)
 
-    def _perturb_many(self, codes: NDArray[np.int64], stream: Keystream) -> NDArray[Any]:
+    def _perturb_into(self, codes: NDArray[np.int64], stream: Keystream, out: NDArray[Any]) -> None:
         half = self.window // 2
-        return super()._perturb_many(codes, stream).clip(half, self.shape.outcomes - 1 - half)
+        super()._perturb_into(codes, stream, out)
+        out[:] = out.clip(half, self.shape.outcomes - 1 - half)
 
 
 class LevelByValue(Ranges):
@@ -300,13 +303,12 @@ class LevelByValue(Ranges):
         at = code % len(self.parts)
         return self._combination.starts[at] + self.parts[at]._perturb(self._questions(code)[at], source)
 
-    def _perturb_many(self, codes: NDArray[np.int64], stream: Keystream) -> NDArray[Any]:
+    def _perturb_into(self, codes: NDArray[np.int64], stream: Keystream, out: NDArray[Any]) -> None:
         reports = [
             part._perturb_many(node, stream) for part, node in zip(self.parts, self._questions(codes), strict=True)
         ]
         at = codes % len(self.parts)
-        told: NDArray[Any] = np.array(self._combination.starts)[at] + np.choose(at, reports)
-        return told
+        out[:] = np.array(self._combination.starts)[at] + np.choose(at, reports)
 
 
 class PartsNotAdded(Several):
@@ -408,11 +410,10 @@ class CohortByValue(Hashed):
         cohort = code % self.cohorts
         return self._join(cohort, self.base._perturb(self._place(code, cohort), source))
 
-    def _perturb_many(self, codes: NDArray[np.int64], stream: Keystream) -> NDArray[Any]:
+    def _perturb_into(self, codes: NDArray[np.int64], stream: Keystream, out: NDArray[Any]) -> None:
         cohorts = codes % self.cohorts
         inner = self.base._perturb_many(self._place_many(codes, cohorts), stream)
-        told: NDArray[Any] = cohorts * self.buckets + inner
-        return told
+        out[:] = cohorts * self.buckets + inner
 
 
 class LuckyCohort(Hashed):

@@ -26,6 +26,7 @@ from sottovoce.mechanisms.pure import Pure
 from sottovoce.privacy import GRID, Probability, log_above
 from sottovoce.randomness import SPARE, SYSTEM, Keystream, Source, heads, threshold
 from sottovoce.reports import Bits, Report, Reports
+from sottovoce.tally import Counting
 
 
 class Branching(Source):
@@ -89,10 +90,11 @@ class Columns(Keystream):
         drawn = [(GRID // k * k - k + int(rest)) << SPARE for rest in self.below(k, count)]
         return np.array(tosses, dtype=np.uint64), np.array(drawn, dtype=np.uint64)
 
-    def coin_rows(self, p: Probability, count: int, width: int) -> Any:
-        heads = [at >= self.length or self.source.bernoulli(p) for at in range(8 * width)]
-        assert count == 1
-        return np.packbits([heads], axis=1, bitorder="little")
+    def coin_rows(self, p: Probability, rows: Any) -> Any:
+        heads = [at >= self.length or self.source.bernoulli(p) for at in range(8 * rows.shape[1])]
+        assert len(rows) == 1
+        rows[:] = np.packbits([heads], axis=1, bitorder="little")
+        return rows
 
 
 def check_law_is_a_distribution(m: Mechanism) -> None:
@@ -134,10 +136,15 @@ def check_every_draw_of_a_column_gives_the_channel(m: Mechanism) -> None:
     """What `randomize_many` does to one answer, exactly. For mechanisms whose columns draw coins and numbers alone."""
     for code, label in m._codes():
         found: dict[Report, Fraction] = defaultdict(Fraction)
-        columns = every_draw(lambda source: m._perturb_many(np.array([code]), Columns(source, m.bits)))  # noqa: B023
-        for data, weight in columns:
+        for data, weight in every_draw(lambda source: column_of_one(m, code, source)):  # noqa: B023
             found[Reports(m, data, True)[0]] += weight
         assert found == m.channel()[label]
+
+
+def column_of_one(m: Mechanism, code: int, source: Source) -> Any:
+    column = m.shape.empty(1)
+    m._perturb_into(np.array([code]), Columns(source, m.bits), column)
+    return column
 
 
 def check_bits_count_the_reports(m: Mechanism) -> None:
@@ -200,6 +207,10 @@ def check_merges_are_exact(m: Mechanism) -> None:
     assert tally(c).merge(tally(a)).merge(tally(b)) == whole
     assert m.tally().merge(whole).merge(m.tally()) == whole
     assert sv.Tally.from_dict(json.loads(json.dumps(whole.to_dict())), m) == whole
+    for expected in (0, 64 * 2**16):  # Reports one by one, or how often each outcome occurs first.
+        counting = Counting(m, expected)
+        counting.add(np.asarray(reports))
+        assert (counting.cells() == whole.cells).all()
     if m.marks is not None:
         assert whole.cells.sum() == m.marks * whole.n
 

@@ -464,7 +464,7 @@ def test_interrupts_leave_nothing(
     def interrupt(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(sv.KRR, "_perturb_many", interrupt)
+    monkeypatch.setattr(sv.KRR, "_perturb_into", interrupt)
     before = sorted(folder.iterdir())
     _, err = run(capsys, *RANDOMIZE, "-m", "krr", "-o", "reports.parquet", code=130)
     assert err.strip() == "sotto: interrupted"

@@ -219,6 +219,42 @@ def test_parts_come_back_in_order(monkeypatch: pytest.MonkeyPatch) -> None:
     assert side_by_side(abs, []) == []
 
 
+def test_threads_have_parts_that_follow_one_another(monkeypatch: pytest.MonkeyPatch) -> None:
+    """But for those that are left when a thread has done its own: it takes the last ones of another."""
+    monkeypatch.setenv("SOTTO_THREADS", "2")
+    both, helped, taken = threading.Barrier(2, timeout=10), threading.Event(), dict[int, list[int]]()
+
+    def part(at: int) -> None:
+        taken.setdefault(threading.get_ident(), []).append(at)
+        if at in (0, 20):
+            both.wait()
+        if at == 1:
+            assert helped.wait(10)
+        if at == 2:
+            helped.set()
+
+    side_by_side(part, range(40))
+    assert sorted(taken.values()) == [[0, 1], [*range(20, 40), *range(19, 1, -1)]]
+
+
+def test_the_first_failure_is_told_though_a_later_one_came_before(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Parts behind a failure are not done any more; those before it are."""
+    monkeypatch.setenv("SOTTO_THREADS", "2")
+    failed, done = threading.Event(), set[int]()
+
+    def part(at: int) -> None:
+        if at == 4:
+            assert failed.wait(10), "the other thread fails first"
+        if at in (4, 6):
+            failed.set()
+            raise ValueError(at)
+        done.add(at)
+
+    with pytest.raises(ValueError, match=r"^4$"):
+        side_by_side(part, range(12))
+    assert {0, 1, 2, 3} <= done and not done & {7, 8, 9, 10, 11}
+
+
 def test_every_part_of_a_long_column_is_randomized(monkeypatch: pytest.MonkeyPatch) -> None:
     """An estimate of each part is within 6 standard errors: false alarms once in 10^8."""
     monkeypatch.setenv("SOTTO_THREADS", "2")

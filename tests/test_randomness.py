@@ -2,12 +2,14 @@ from __future__ import annotations
 
 from collections import Counter
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from sottovoce import KRR, kernels
 from sottovoce.errors import ParameterError
 from sottovoce.kernels import below
 from sottovoce.privacy import GRID, Probability
@@ -86,13 +88,28 @@ def test_columns_reject_the_incomplete_run() -> None:
     assert Chosen([GRID - 1]).below(16, 1).tolist() == [15], "a power of two has no incomplete run"
 
 
-def test_choices_reject_the_incomplete_run_too() -> None:
-    """The coins come first, whatever they are; the words that are divided are drawn again like those of `below`."""
-    stream = Chosen([GRID - 1, 3, 5, GRID - 8, GRID - 1, 6])
-    tosses, drawn = stream.choices(Probability(1, 2), 12, 2)
-    assert [word >> SPARE for word in tosses.tolist()] == [GRID - 1, 3]
-    assert [word >> SPARE for word in drawn.tolist()] == [5, 6]
+def response(loops: Any, monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """K-ary response over 13 values; all coins fall tails, and two draws are beyond the last run of multiples of 12."""
+    monkeypatch.setattr(kernels.loops, "found", loops)
+    stream, out = Chosen([GRID - 1, GRID - 2, 5, GRID - 8, GRID - 1, 6]), np.empty(2, dtype=np.uint8)
+    KRR(13, epsilon=1.0)._perturb_into(np.array([4, 9]), stream, out)
     assert next(stream.numbers, None) is None
+    return out.tolist()
+
+
+def test_a_response_rejects_the_incomplete_run_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The coins come first, whatever they are; the words that are divided are drawn again like those of `below`."""
+    compiled: Any = pytest.importorskip("sottovoce.kernels.compiled", exc_type=ImportError)
+    assert response(None, monkeypatch) == response(compiled, monkeypatch) == [6, 6]
+
+    class Careless:
+        @staticmethod
+        def respond(*arguments: Any) -> bool:
+            compiled.respond(*arguments)
+            return True
+
+    with pytest.raises(AssertionError):
+        response(Careless, monkeypatch)
 
 
 def test_what_is_lent_is_nobody_elses() -> None:

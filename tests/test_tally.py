@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import tracemalloc
 from typing import Any
 
 import duckdb
@@ -15,6 +16,7 @@ from hypothesis import strategies as st
 import sottovoce as sv
 from sottovoce.domain.columns import as_arrow
 from sottovoce.errors import ReportError
+from sottovoce.kernels import PART
 from sottovoce.tally import FEW
 
 M = sv.KRR(["a", "b", "c"], epsilon=1.0)
@@ -171,6 +173,40 @@ def test_columns_are_counted_where_they_lie() -> None:
     assert np.shares_memory(index.from_arrow(part), series.to_numpy(allow_copy=False))
     rows = pa.array([b"ab", b"cd"], pa.binary(2))
     assert bits.from_arrow(rows).ctypes.data == rows.buffers()[1].address
+
+
+@pytest.mark.parametrize("m", [sv.KRR(1000, 1.0), sv.LocalHash(1000, 1.0), sv.Unary(16, 1.0)], ids=repr)
+def test_parts_of_a_column_are_not_put_together(m: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Long ones are counted as they lie, and of short ones a few at a time: memory is a small part of theirs."""
+    sizes = [3, 32 * PART + 1, 0, *[1000] * 300, PART, 7, 5]
+    reports = m.randomize_many(np.arange(sum(sizes)) % m.domain.size)
+    ends = np.cumsum(sizes)
+    kind = pa.binary(2) if reports.data.ndim == 2 else pa.from_numpy_dtype(reports.data.dtype)
+    whole = pa.Array.from_buffers(kind, len(reports), [None, pa.py_buffer(reports.data)])
+    column = pa.chunked_array([whole[end - size : end] for end, size in zip(ends, sizes, strict=True)])
+    expected = m.tally().add_many(reports.data)
+    monkeypatch.setenv("SOTTO_THREADS", "2")
+    tracemalloc.start()
+    counted = m.tally().add_many(column)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert counted == expected
+    assert 3 * peak < reports.data.nbytes
+    twice = pa.chunked_array([*column.chunks, *column.chunks[::-1]])
+    assert counted.add_many(column) == m.tally().add_many(twice)
+
+
+@pytest.mark.parametrize("kind", ["i1", "u1", "i2", ">u2", ">i4", "u4", "i8", ">u8"])
+def test_numbers_of_any_kind_are_counted(kind: str) -> None:
+    """Of many reports and of few, whatever the order of their bytes; one that is not in range is refused."""
+    m = sv.KRR(100, 1.0)
+    for count in (50, 2 * FEW * 100):
+        reports = (np.arange(count) % 100).astype(kind)
+        assert m.tally().add_many(reports).cells.tolist() == np.bincount(np.arange(count) % 100, minlength=100).tolist()
+        for bad in (100, -1 if kind[-2] == "i" else 101):
+            reports[count // 2] = bad
+            with pytest.raises(ReportError, match=f"from 0 to 99, got {bad}$"):
+                m.tally().add_many(reports)
 
 
 def test_reports_may_come_as_columns_of_arrow_polars_or_duckdb() -> None:

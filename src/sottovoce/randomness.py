@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import sys
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -51,6 +52,11 @@ def threshold(p: Probability) -> int:
 def heads(p: Probability) -> int:
     """What a word is below with probability p: its first 53 bits decide."""
     return threshold(p) << SPARE
+
+
+def last_fair(k: int) -> int:
+    """The last word whose first 53 bits are not in the incomplete last run of multiples of k."""
+    return ((GRID - GRID % k) << SPARE) - 1
 
 
 class Source(ABC):
@@ -181,20 +187,20 @@ class Keystream:
 
     def below(self, k: int, count: int) -> NDArray[np.int64]:
         """Integers, uniform over 0 .. k - 1, by the same rejection as `Source.below`."""
-        return remainders(self._fair(self.words(count), k) >> np.uint64(SPARE), k)
+        return remainders(self.fair(self.words(count), k) >> np.uint64(SPARE), k)
 
     def choices(self, p: Probability, k: int, count: int) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
         """Words for a loop that tosses a coin and draws one of k numbers for each of so many people.
 
-        The first are compared with `heads(p)`; the first 53 bits of the others leave fair remainders by k. They are
-        lent, all of them.
+        The first are compared with `heads(p)`; the first 53 bits of the others are divided by k. The loop looks whether
+        they are fair, and asks for `fair` if not. They are lent, all of them.
         """
         words = self.lent(2 * count)
-        return words[:count], self._fair(words[count:], k)
+        return words[:count], words[count:]
 
-    def _fair(self, words: NDArray[np.uint64], k: int) -> NDArray[np.uint64]:
+    def fair(self, words: NDArray[np.uint64], k: int) -> NDArray[np.uint64]:
         """The same words, but for those of the incomplete last run of multiples of k, which are drawn again."""
-        last = np.uint64(((GRID - GRID % k) << SPARE) - 1)
+        last = np.uint64(last_fair(k))
         while words.max(initial=0) > last:
             again = np.flatnonzero(words > last)
             words[again] = self.words(again.size)
@@ -202,15 +208,22 @@ class Keystream:
 
     def coins(self, p: Probability, count: int) -> NDArray[np.uint64]:
         """Words of 64 independent coins each, every bit set with probability exactly p."""
-        coins = np.empty(count, dtype=np.uint64)
-        for at in range(0, count, BLOCK):
+        return self._toss(p, np.empty(count, dtype=np.uint64))
+
+    def coin_rows(self, p: Probability, rows: NDArray[np.uint8]) -> NDArray[np.uint8]:
+        """Every bit of some rows of bytes, which lie in one piece, becomes a coin."""
+        flat = rows.reshape(-1)
+        words = flat.view(np.uint64) if flat.size % 8 == 0 and sys.byteorder == "little" else None
+        if words is not None and words.flags.aligned:
+            self._toss(p, words)
+        else:
+            flat[:] = self.coins(p, (flat.size + 7) // 8).astype("<u8", copy=False).view(np.uint8)[: flat.size]
+        return rows
+
+    def _toss(self, p: Probability, coins: NDArray[np.uint64]) -> NDArray[np.uint64]:
+        for at in range(0, coins.size, BLOCK):
             fill_below(self.lent, threshold(p), coins[at : at + BLOCK])
         return coins
-
-    def coin_rows(self, p: Probability, count: int, width: int) -> NDArray[np.uint8]:
-        """Rows of bytes, every bit of which is a coin."""
-        words = self.coins(p, (count * width + 7) // 8)
-        return words.astype("<u8", copy=False).view(np.uint8)[: count * width].reshape(count, width)
 
 
 def _simulation_key(seed: int) -> bytes:

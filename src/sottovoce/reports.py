@@ -7,13 +7,14 @@ fixes how many bits one takes.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Protocol, overload
 
 from sottovoce.domain.columns import as_numpy
 from sottovoce.errors import ReportError
-from sottovoce.kernels import column_sums
+from sottovoce.kernels import column_sums, occurrences
 from sottovoce.lazy import numpy as np
 from sottovoce.lazy import pyarrow as pa
 
@@ -35,7 +36,7 @@ class Shape(Protocol):
 
     def from_arrow(self, array: Any) -> NDArray[Any]: ...
 
-    def empty(self, count: int) -> NDArray[Any]: ...
+    def empty(self, count: int, wide: bool = False) -> NDArray[Any]: ...
 
 
 @dataclass(frozen=True)
@@ -79,13 +80,21 @@ class Index:
                 self.check(int(column.min()))
         return column.astype(self.dtype, copy=False)
 
+    def counts(self, reports: NDArray[Any]) -> NDArray[np.int64]:
+        """How often each of the outcomes occurs in a column. It is checked on the way."""
+        if reports.ndim == 1 and reports.dtype.kind in "iu" and reports.dtype.isnative:
+            with suppress(ValueError):
+                return occurrences(reports, self.outcomes)
+        return occurrences(self.check_many(reports), self.outcomes)  # This says what is wrong with them.
+
     def from_arrow(self, array: Any) -> NDArray[Any]:
         """A column of Arrow as NumPy sees it, unchecked. Nothing is copied."""
         whole = _without_gaps(array)
         return as_numpy(whole) if pa.types.is_integer(array.type) else np.asarray(whole)
 
-    def empty(self, count: int) -> NDArray[Any]:
-        return np.empty(count, dtype=self.dtype)
+    def empty(self, count: int, wide: bool = False) -> NDArray[Any]:
+        """Room for a column, of the narrowest numbers or of wide ones."""
+        return np.empty(count, dtype=np.int64 if wide else self.dtype)
 
 
 @dataclass(frozen=True)
@@ -150,7 +159,7 @@ class Bits:
         rows = np.frombuffer(whole.buffers()[1] or b"", dtype=np.uint8)
         return rows[whole.offset * self.width : (whole.offset + len(whole)) * self.width].reshape(-1, self.width)
 
-    def empty(self, count: int) -> NDArray[Any]:
+    def empty(self, count: int, wide: bool = False) -> NDArray[Any]:
         return np.empty((count, self.width), dtype=np.uint8)
 
     def sums(self, rows: NDArray[np.uint8]) -> NDArray[np.int64]:

@@ -7,12 +7,12 @@ and an estimate costs the same after a billion reports as after ten.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
 from sottovoce.domain.columns import as_arrow
 from sottovoce.errors import ParameterError, ReportError
-from sottovoce.kernels import PART, occurrences
+from sottovoce.kernels import PART
 from sottovoce.kernels.threads import cores, side_by_side
 from sottovoce.lazy import numpy as np
 from sottovoce.reports import Index, Report, Reports, Shape
@@ -25,6 +25,8 @@ MAX_CELLS = 2**28
 MAX_N = 2**53
 FEW = 64
 """Outcomes are few if there are so many reports of each."""
+SHARES = 4
+"""Shares of a long column for each thread: one that is slower leaves some to others."""
 
 R = TypeVar("R", covariant=True)
 
@@ -40,6 +42,7 @@ class Countable(Protocol[R]):
     def marks(self) -> int | None: ...
     def to_dict(self) -> dict[str, Any]: ...
     def _count(self, data: NDArray[Any]) -> NDArray[np.int64]: ...
+    def _places(self, data: NDArray[Any]) -> Iterable[NDArray[Any]]: ...
     def _estimate(self, tally: Tally[Any]) -> R: ...
 
 
@@ -68,31 +71,35 @@ class Tally(Generic[R]):
 
     def add_many(self, reports: Reports | Iterable[Report] | NDArray[Any]) -> Tally[R]:
         """Count a column of reports. If one of them is refused, none is counted."""
-        data: Any = reports
-        simulated = False
+        parts, simulated = self._parts(reports), isinstance(reports, Reports) and reports.simulated
+        n = sum(map(len, parts))
+        counting = Counting(self.mechanism, n)
+        share = max(PART, self.cells.size, -(-n // (SHARES * cores())))
+        for counted in side_by_side(counting.counted, list(_shares(parts, share))):
+            counting.counts += counted
+        self.cells += counting.cells()
+        self.n += n
+        self.simulated |= simulated
+        return self
+
+    def _parts(self, reports: Any) -> list[NDArray[Any]]:
+        """A column of reports as NumPy sees it, in the parts that it comes in. Some are yet to be checked."""
+        shape = self.mechanism.shape
         if isinstance(reports, Reports):
             if reports.mechanism != self.mechanism:
                 raise ReportError(f"reports of {reports.mechanism!r} cannot be counted for {self.mechanism!r}")
-            data, simulated = reports.data, reports.simulated
-        elif (arrow := as_arrow(reports)) is not None:
-            parts = [self.mechanism.shape.from_arrow(part) for part in arrow.chunks]
-            data = np.concatenate(parts) if len(parts) > 1 else parts[0] if parts else []
-        elif np.ma.is_masked(reports):
+            return [reports.data]
+        if (arrow := as_arrow(reports)) is not None:
+            return [shape.from_arrow(part) for part in arrow.chunks]
+        if np.ma.is_masked(reports):
             raise ReportError("a report must not be missing, got a masked one")
-        elif not hasattr(reports, "__array__") or getattr(reports, "dtype", None) == np.object_:
+        if not hasattr(reports, "__array__") or getattr(reports, "dtype", None) == np.object_:
             if not isinstance(reports, Iterable):
                 raise ReportError(f"reports must be a column, got {reports!r:.40}")
-            data = list(reports)
-        if not isinstance(data, np.ndarray) or not data.size or not data.ndim:
-            data = self.mechanism.shape.check_many(data)
-        share = max(PART, self.cells.size, -(-len(data) // cores()))
-        counting = Counting(self.mechanism, len(data))
-        for counted in side_by_side(counting.counted, [data[at : at + share] for at in range(0, len(data), share)]):
-            counting.counts += counted
-        self.cells += counting.cells()
-        self.n += len(data)
-        self.simulated |= simulated
-        return self
+            reports = list(reports)
+        if not isinstance(reports, np.ndarray) or not reports.size or not reports.ndim:
+            reports = shape.check_many(reports)
+        return [reports]
 
     def merge(self, other: Tally[R]) -> Tally[R]:
         """Add another tally of the same mechanism to this one."""
@@ -174,36 +181,64 @@ class Counting:
     """
 
     def __init__(self, mechanism: Countable[Any], expected: int) -> None:
-        self._mechanism, self._shape = mechanism, mechanism.shape
-        outcomes = self._shape.outcomes if isinstance(self._shape, Index) else mechanism.cells
-        self._few = outcomes != mechanism.cells and FEW * outcomes <= expected
-        self.counts: NDArray[np.int64] = np.zeros(outcomes if self._few else mechanism.cells, dtype=np.int64)
+        self._mechanism, shape = mechanism, mechanism.shape
+        self._few = shape if isinstance(shape, Index) and FEW * shape.outcomes <= expected else None
+        cells = self._few.outcomes if self._few else mechanism.cells
+        self.counts: NDArray[np.int64] = np.zeros(cells, dtype=np.int64)
 
     def add(self, reports: NDArray[Any]) -> None:
-        self.counts += self.counted(reports)
+        self.counts += self.counted([reports])
 
-    def counted(self, reports: NDArray[Any]) -> NDArray[np.int64]:
-        """What reports would add to the counts. They are checked."""
+    def counted(self, parts: list[NDArray[Any]]) -> NDArray[np.int64]:
+        """What parts of a column would add to the counts. They are checked."""
         counts, step = np.zeros_like(self.counts), max(PART, self.counts.size)
-        for at in range(0, len(reports), step):
-            data = self._shape.check_many(reports[at : at + step])
-            counts += occurrences(data, counts.size) if self._few else self._mechanism._count(data)
+        for part in _pieces(parts, step):
+            if self._few:
+                counts += self._few.counts(part)
+                continue
+            for at in range(0, len(part), step):
+                counts += self._mechanism._count(self._mechanism.shape.check_many(part[at : at + step]))
         return counts
 
     def cells(self) -> NDArray[np.int64]:
-        """So many reports of each outcome, by doubling and adding; first what all have, for none is rare in private."""
+        """What was counted, in the cells where it belongs. Floats hold whole numbers up to 2^53 exactly."""
         if not self._few:
             return self.counts
-        least, cells = self.counts.min(), np.zeros(self._mechanism.cells, dtype=np.int64)
-        rest = self.counts - least
-        for digit in reversed(range(int(rest.max()).bit_length())):
-            cells += cells
-            cells += self._looked_up(np.flatnonzero(rest >> digit & 1))
-        cells += least * self._looked_up(np.arange(rest.size))
-        return cells
+        cells = np.zeros(self._mechanism.cells, dtype=np.float64)
+        for places in self._mechanism._places(np.arange(self.counts.size)):
+            cells += np.bincount(places, weights=self.counts, minlength=cells.size)
+        return cells.astype(np.int64)
 
-    def _looked_up(self, outcomes: NDArray[np.int64]) -> NDArray[np.int64]:
-        return self._mechanism._count(self._shape.check_many(outcomes))
+
+def _shares(parts: list[NDArray[Any]], size: int) -> Iterator[list[NDArray[Any]]]:
+    """The column that some parts make up, in shares of one size, each of which is a list of parts."""
+    share, room = list[Any](), size
+    for part in parts:
+        at = 0
+        while at < len(part):
+            share.append(part[at : at + room])
+            at, room = at + len(share[-1]), room - len(share[-1])
+            if not room:
+                yield share
+                share, room = [], size
+    if share:
+        yield share
+
+
+def _pieces(parts: list[NDArray[Any]], size: int) -> Iterator[NDArray[Any]]:
+    """Parts as they lie, but for small ones in a row: these are put together, until they are of some size."""
+    small, room = list[Any](), size
+    for part in parts:
+        if small and len(part) > room:
+            yield np.concatenate(small)
+            small, room = [], size
+        if len(part) >= size:
+            yield part
+        else:
+            small.append(part)
+            room -= len(part)
+    if small:
+        yield np.concatenate(small) if len(small) > 1 else small[0]
 
 
 def _check_options(mechanism: Any, options: dict[str, Any]) -> None:

@@ -27,6 +27,10 @@ PART = 2**18
 """Rows that one thread works on. What comes out does not depend on the number of threads."""
 TRIES = 16
 """Places that are drawn at a time for a row of bits that has too many ones, or too few."""
+LONG = 2**24
+"""Numbers that are counted in one go: few enough for counters of 32 bits, and for an interruption to be heard."""
+RESIZED = 2**13
+"""Rows that they are drawn for at a time, so that the draws stay near the processor."""
 WORTH = 2**25
 """Bytes to go through before numba is worth its loading."""
 PAGE, LARGE = 2**12, 2**23
@@ -141,16 +145,25 @@ def remainders(words: NDArray[np.uint64], divisor: int) -> NDArray[np.int64]:
 
 
 def occurrences(numbers: NDArray[Any], cells: int) -> NDArray[np.int64]:
-    """How often each number below `cells` occurs.
+    """How often each number from 0 to `cells` - 1 occurs. There must be no others.
 
     >>> occurrences(np.array([2, 0, 2], dtype=np.uint8), 4).tolist()
     [1, 0, 2, 0]
     """
-    if numbers.dtype.kind == "u" and (compiled := loops(numbers.size // SLIGHT)) is not None:
-        total = np.zeros(cells, dtype=np.int64)
-        compiled.occurrences(np.ascontiguousarray(numbers), total)
-        return total
-    return np.bincount(numbers, minlength=cells)
+    total, compiled = np.zeros(cells, dtype=np.int64), loops(numbers.size // SLIGHT) or sys.modules[__name__]
+    step = PART if compiled is sys.modules[__name__] else LONG
+    for at in range(0, numbers.size, step):
+        some = np.require(numbers[at : at + step], requirements=["C", "A"])
+        if not compiled.add_occurrences(some.view(f"u{some.itemsize}"), total):  # Negative ones are the largest, there.
+            raise ValueError(f"numbers must be from 0 to {cells - 1}")
+    return total
+
+
+def add_occurrences(numbers: NDArray[Any], total: NDArray[np.int64]) -> bool:
+    """Add to `total` how often each number occurs; or say that one of them is too large."""
+    if small := bool(numbers.max() < total.size):
+        total += np.bincount(numbers.astype(np.int64), minlength=total.size)
+    return small
 
 
 def put(rows: NDArray[np.uint8], codes: NDArray[np.int64], bits: NDArray[np.bool_]) -> None:
@@ -176,12 +189,31 @@ def resize(draw: Any, rows: NDArray[np.uint8], codes: NDArray[np.int64], sizes: 
     """
     others, compiled = length - 1, loops(rows.nbytes) or sys.modules[__name__]
     limit, codes = 2**32 - 2**32 % others, np.ascontiguousarray(codes)
-    words = rows.view(np.uint64) if rows.shape[1] % 8 == 0 else rows
-    excess = np.bitwise_count(words).sum(axis=1, dtype=np.int64) - sizes
+    excess = row_sums(rows) - sizes
     each = np.flatnonzero(excess)
     while each.size:
-        drawn = draw(each.size * TRIES // 2).view("<u4").reshape(-1, TRIES)
-        each = each[: compiled.toggle(drawn, limit, others, each, rows, codes, excess)]
+        left = 0
+        for at in range(0, each.size, RESIZED):
+            some = each[at : at + RESIZED]
+            drawn = draw(some.size * TRIES // 2).view("<u4").reshape(-1, TRIES)
+            still = some[: compiled.toggle(drawn, limit, others, some, rows, codes, excess)]
+            each[left : left + still.size] = still
+            left += still.size
+        each = each[:left]
+
+
+def row_sums(rows: NDArray[np.uint8]) -> NDArray[np.int64]:
+    """How many bits each row has set.
+
+    >>> row_sums(np.array([[5, 1], [4, 0]], dtype=np.uint8)).tolist()
+    [3, 1]
+    """
+    words = rows.view(np.uint64) if rows.shape[1] % 8 == 0 else rows
+    if words is not rows and words.flags.aligned and (compiled := loops(rows.nbytes)) is not None:
+        compiled.row_sums(words, sums := np.empty(len(rows), dtype=np.int64))
+        return sums
+    counted: NDArray[np.int64] = np.bitwise_count(words).sum(axis=1, dtype=np.int64)
+    return counted
 
 
 def toggle(
@@ -214,7 +246,7 @@ def column_sums(rows: NDArray[np.uint8]) -> NDArray[np.int64]:
     if (compiled := loops(rows.nbytes // SLIGHT if few else rows.nbytes)) is not None:
         return _compiled_sums(compiled, rows)
     if few:
-        return np.concatenate([occurrences(column, 256) @ _bits() for column in rows.T])
+        return np.concatenate([np.bincount(column, minlength=256) @ _bits() for column in rows.T])
     total = np.zeros(8 * rows.shape[1], dtype=np.int64)
     for at in range(0, len(rows), ROWS):
         total += _added(rows[at : at + ROWS])

@@ -15,6 +15,8 @@ from sottovoce.kernels.vectors import inner, normalise, planes  # noqa: F401
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+LOOKED_AT = 2**15
+"""Numbers that are looked at before they are counted."""
 VALUES = 2**11
 """Values that are looked up in one cohort before the next."""
 UNSIGNED = [numba.uint8, numba.uint16, numba.uint32, numba.uint64]
@@ -22,8 +24,8 @@ SPARE = np.uint64(11)
 """The low bits of a word that a draw of 53 bits leaves out."""
 
 
-CHOICE = numba.void(CODES, WORDS, numba.uint64, WORDS, numba.uint64, COUNTS)
-"""What a loop takes that randomizes codes, by a coin and a draw each."""
+REPORTS = [numba.uint8[::1], numba.uint16[::1], numba.uint32[::1], numba.uint64[::1], numba.int64[::1]]
+"""Where reports are written."""
 
 
 @numba.njit(inline="always")
@@ -101,17 +103,26 @@ def remainders(words: NDArray[np.uint64], divisor: np.uint64) -> None:
         words[i] = _remainder(words[i], divisor, inverse)
 
 
-@numba.njit(CHOICE, cache=True, nogil=True)
+@numba.njit(
+    [numba.boolean(CODES, WORDS, numba.uint64, WORDS, numba.uint64, numba.uint64, out) for out in REPORTS],
+    cache=True,
+    nogil=True,
+)
 def respond(
     codes: NDArray[np.int64], tosses: NDArray[np.uint64], heads: np.uint64,
-    drawn: NDArray[np.uint64], others: np.uint64, out: NDArray[np.int64],
-) -> None:  # fmt: skip
-    """A code where its coin falls heads, otherwise one of so many others, all as likely."""
-    inverse = 1.0 / np.float64(others)
+    drawn: NDArray[np.uint64], last: np.uint64, others: np.uint64, out: NDArray[Any],
+) -> bool:  # fmt: skip
+    """A code where its coin falls heads, otherwise one of so many others, all as likely if no draw is beyond the last.
+
+    Whether that is so is the result.
+    """
+    inverse, most = 1.0 / np.float64(others), np.uint64(0)
     for i in range(codes.size):
+        most = max(most, drawn[i])
         other = np.int64(_remainder(drawn[i] >> SPARE, others, inverse))
         other += other >= codes[i]
         out[i] = codes[i] if tosses[i] < heads else other
+    return bool(most <= last)
 
 
 @numba.njit(inline="always")
@@ -163,37 +174,49 @@ def _parity(word: np.uint64) -> np.uint64:
     return word & np.uint64(1)
 
 
-@numba.njit(CHOICE, cache=True, nogil=True)
+@numba.njit(
+    [numba.void(CODES, WORDS, numba.uint64, WORDS, numba.uint64, out) for out in REPORTS], cache=True, nogil=True
+)
 def reflect(
     codes: NDArray[np.int64], tosses: NDArray[np.uint64], heads: np.uint64,
-    drawn: NDArray[np.uint64], mask: np.uint64, out: NDArray[np.int64],
+    drawn: NDArray[np.uint64], mask: np.uint64, out: NDArray[Any],
 ) -> None:  # fmt: skip
     """Rows that share an even number of bits with a value where its coin falls heads, otherwise an odd number."""
     for i in range(codes.size):
         value, row = np.uint64(codes[i] + 1), drawn[i] >> SPARE & mask
         lowest = value & (~value + np.uint64(1))
         wrong = _parity(row & value) != np.uint64(tosses[i] >= heads)
-        out[i] = np.int64(row ^ lowest if wrong else row)
+        out[i] = row ^ lowest if wrong else row
 
 
-@numba.njit([numba.void(given(kind), COUNTS) for kind in UNSIGNED], cache=True, nogil=True)
-def occurrences(numbers: NDArray[Any], total: NDArray[np.int64]) -> None:
-    """Add to `total` how often each number occurs. Neighbours go to tables of their own: they are often alike."""
-    even = numbers.size - numbers.size % 4
-    if total.size > 2**14 or even < 8 * total.size:
-        for i in range(numbers.size):
-            total[numbers[i]] += 1
-        return
-    tables = np.zeros((4, total.size), dtype=np.int64)
-    for i in range(0, even, 4):
-        tables[0, numbers[i]] += 1
-        tables[1, numbers[i + 1]] += 1
-        tables[2, numbers[i + 2]] += 1
-        tables[3, numbers[i + 3]] += 1
-    for j in range(total.size):
-        total[j] += tables[0, j] + tables[1, j] + tables[2, j] + tables[3, j]
-    for i in range(even, numbers.size):
-        total[numbers[i]] += 1
+@numba.njit([numba.boolean(given(kind), COUNTS) for kind in UNSIGNED], cache=True, nogil=True)
+def add_occurrences(numbers: NDArray[Any], total: NDArray[np.int64]) -> bool:
+    """Add to `total` how often each number occurs, fewer than 2^32 of them; or say that one of them is too large.
+
+    They are looked at before they are counted, a block at a time, which also brings them near. Neighbours go to tables
+    of their own: they are often alike.
+    """
+    several = total.size <= 2**14 and numbers.size >= 32 * total.size
+    tables = np.zeros((4, total.size if several else 0), dtype=np.uint32)
+    for start in range(0, numbers.size, LOOKED_AT):
+        some = numbers[start : start + LOOKED_AT]
+        most = some[0]
+        for number in some:
+            most = max(most, number)
+        if most >= np.uint64(total.size):
+            return False
+        fours = some.size - some.size % 4 if several else 0
+        for i in range(0, fours, 4):
+            tables[0, some[i]] += np.uint32(1)
+            tables[1, some[i + 1]] += np.uint32(1)
+            tables[2, some[i + 2]] += np.uint32(1)
+            tables[3, some[i + 3]] += np.uint32(1)
+        for i in range(fours, some.size):
+            total[some[i]] += 1
+    for table in tables:
+        for j in range(table.size):
+            total[j] += table[j]
+    return True
 
 
 @numba.njit(numba.void(numba.uint8[:, ::1], CODES, given(numba.boolean)), cache=True, nogil=True)
@@ -205,6 +228,25 @@ def put(rows: NDArray[np.uint8], codes: NDArray[np.int64], bits: NDArray[np.bool
     for i in range(codes.size):
         byte, place = min(np.uint64(codes[i] >> 3), np.uint64(rows.shape[1] - 1)), np.uint8(codes[i] & 7)
         rows[i, byte] = rows[i, byte] & ~(np.uint8(1) << place) | np.uint8(bits[i]) << place
+
+
+@numba.njit(inline="always")
+def _ones(word: np.uint64) -> np.int64:
+    """How many bits are set, by halves of halves; compilers know it."""
+    word -= word >> np.uint64(1) & np.uint64(0x5555555555555555)
+    word = (word & np.uint64(0x3333333333333333)) + (word >> np.uint64(2) & np.uint64(0x3333333333333333))
+    word = word + (word >> np.uint64(4)) & np.uint64(0x0F0F0F0F0F0F0F0F)
+    return np.int64(word * np.uint64(0x0101010101010101) >> np.uint64(56))
+
+
+@numba.njit(numba.void(given(numba.uint64, 2), COUNTS), cache=True, nogil=True)
+def row_sums(rows: NDArray[np.uint64], sums: NDArray[np.int64]) -> None:
+    """How many bits each row has set."""
+    for i in range(rows.shape[0]):
+        total = np.int64(0)
+        for j in range(rows.shape[1]):
+            total += _ones(rows[i, j])
+        sums[i] = total
 
 
 @numba.njit(

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import os
 from _thread import LockType, allocate_lock, start_new_thread
+from collections import deque
 from collections.abc import Callable, Sequence
+from itertools import pairwise
 from typing import Any, TypeVar
 
 T = TypeVar("T")
@@ -13,41 +15,53 @@ T = TypeVar("T")
 def side_by_side(task: Callable[..., T], *columns: Sequence[Any]) -> list[T]:
     """The results of a task for each part of the work, in order; on as many threads as there are cores.
 
-    NumPy, the cipher and the compiled loops let go of the interpreter's lock for most of the time.
+    NumPy, the cipher and the compiled loops let go of the interpreter's lock for most of the time. Each thread has a
+    run of parts that follow one another, so that no two of them ask the system for the same piece of memory.
     """
-    threads = min(len(columns[0]), cores())
+    parts = list(zip(*columns, strict=False))
+    threads = min(len(parts), cores())
     if threads < 2:
-        return list(map(task, *columns))
-    todo, done = enumerate(zip(*columns, strict=False)), dict[int, T]()
-    failed: dict[int, BaseException] = {}
+        return [task(*part) for part in parts]
+    bounds = [len(parts) * own // threads for own in range(threads + 1)]
+    runs = [deque(range(*run)) for run in pairwise(bounds)]
+    done, failed = dict[int, T](), dict[int, BaseException]()
 
-    def work() -> None:
-        """Takes the next part as long as there is one. Nobody waits for anybody before the end."""
-        for at, part in todo:
-            try:
-                done[at] = task(*part)
-            except BaseException as error:
-                failed[at] = error
-            if failed:
-                return
+    def work(own: int) -> None:
+        """Takes its own parts from the front, then what is left of those of others from the back.
+
+        Once a part has failed, only those before it are of interest: one of them may be the first to fail.
+        """
+        for run in runs[own:] + runs[:own]:
+            take = run.popleft if run is runs[own] else run.pop
+            while run:
+                try:
+                    at = take()
+                except IndexError:  # Somebody else was quicker.
+                    break
+                if failed and at > min(failed):
+                    continue
+                try:
+                    done[at] = task(*parts[at])
+                except BaseException as error:
+                    failed[at if isinstance(error, Exception) else -1] = error
 
     others: list[LockType] = []
     try:
-        others.extend(_started(work) for _ in range(threads - 1))
-        work()
+        others.extend(_started(work, own) for own in range(1, threads))
+        work(0)
         _await(others)
     except BaseException as error:  # Interrupted: the others stop after the part that they are at.
         failed[-1] = error
         _await(others)
     try:
-        if failed:  # Parts are taken in order, so that the first one to fail is among those that did.
+        if failed:
             raise failed[min(failed)]
     finally:
         failed.clear()  # Errors hold on to their frames, and this one to its errors: what it worked on could go late.
     return [done[at] for at in range(len(done))]
 
 
-def _started(work: Callable[[], None]) -> LockType:
+def _started(work: Callable[[int], None], own: int) -> LockType:
     """A thread, and the lock that it holds until it is done.
 
     One of `threading` would have to run before its `start` returns: a quarter of a millisecond without any work.
@@ -56,7 +70,7 @@ def _started(work: Callable[[], None]) -> LockType:
 
     def run() -> None:
         try:
-            work()
+            work(own)
         finally:
             lock.release()
 

@@ -71,7 +71,6 @@ class Asked(Mechanism):
 
     # Codes of a column would not fit into integers: there a topic is drawn first, and a code is a report without noise.
 
-    def _perturb_many(self, codes: NDArray[np.int64], stream: Keystream) -> NDArray[Any]:
+    def _perturb_into(self, codes: NDArray[np.int64], stream: Keystream, out: NDArray[Any]) -> None:
         said = codes % self.symbols
-        reports: NDArray[Any] = codes - said + self._answer._perturb_many(said, stream)
-        return reports
+        out[:] = codes - said + self._answer._perturb_many(said, stream)

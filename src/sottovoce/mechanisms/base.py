@@ -109,7 +109,7 @@ class Mechanism(ABC):
                 for at in range(start, min(start + PART, len(column)), rows):
                     some = column[at : at + rows]
                     codes = self._encode_many(some, own, first_row + at) if in_parts else some
-                    data[at : at + rows] = self._perturb_many(codes, own)
+                    self._perturb_into(codes, own, data[at : at + rows])
 
         side_by_side(fill, parts, [stream.split() for _ in parts] if len(parts) > 1 else [stream])
         return Reports(self, data, stream.simulated)
@@ -119,7 +119,14 @@ class Mechanism(ABC):
         return codes
 
     @abstractmethod
-    def _perturb_many(self, codes: NDArray[np.int64], stream: Keystream) -> NDArray[Any]: ...
+    def _perturb_into(self, codes: NDArray[np.int64], stream: Keystream, out: NDArray[Any]) -> None:
+        """Fill a column of reports, one for each code. It lies in one piece."""
+
+    def _perturb_many(self, codes: NDArray[np.int64], stream: Keystream) -> NDArray[Any]:
+        """The same as a column of its own. Numbers have 64 bits and a sign, so that they can be worked with."""
+        out = self.shape.empty(len(codes), wide=True)
+        self._perturb_into(codes, stream, out)
+        return out
 
     # What a collector does.
 
@@ -137,9 +144,16 @@ class Mechanism(ABC):
         """To how many cells a report adds one; None if that varies."""
         return 1
 
+    def _places(self, data: NDArray[Any]) -> Iterable[NDArray[Any]]:
+        """Columns of cells to which numbered reports add one. If nothing else is said, a report is that of its cell."""
+        return (data,)
+
     def _count(self, data: NDArray[Any]) -> NDArray[np.int64]:
-        """Checked reports, counted into cells. If nothing else is said, a report is the number of its cell."""
-        return occurrences(data, self.cells)
+        """Checked reports, counted into cells. Reports of bits have a way of their own."""
+        total = np.zeros(self.cells, dtype=np.int64)
+        for places in self._places(data):
+            total += occurrences(places, self.cells)
+        return total
 
     @abstractmethod
     def _estimate(self, tally: Tally[Any]) -> Result:

@@ -61,7 +61,7 @@ class Filter:
         return self.shape.pack(at for at, chance in enumerate(self._chances(places)) if source.bernoulli(chance))
 
     def _perturb_many(self, places: NDArray[np.int64], stream: Keystream) -> NDArray[Any]:
-        return noisy_bits(self.shape, self.p, self.q, places, stream)
+        return noisy_bits(self.shape, self.p, self.q, places, stream, self.shape.empty(len(places)))
 
     def _count(self, data: NDArray[Any]) -> NDArray[np.int64]:
         return self.shape.sums(data)

@@ -35,6 +35,7 @@ class Chained(Longitudinal):
         cohorts: Any
         _inner: Any
         _count: Any
+        _places: Any
         _estimate: Any
         _place: Any
         _place_many: Any

@@ -149,9 +149,9 @@ class Cohorts(Mechanism):
         assert isinstance(report, int)  # noqa: S101
         return cohort * (self.shape.outcomes // self.cohorts) + report
 
-    def _perturb_many(self, codes: NDArray[Any], stream: Keystream) -> NDArray[Any]:
+    def _perturb_into(self, codes: NDArray[Any], stream: Keystream, out: NDArray[Any]) -> None:
         cohorts = stream.below(self.cohorts, codes.size)
-        return self._join_many(cohorts, self._inner._perturb_many(self._place_many(codes, cohorts), stream))
+        out[:] = self._join_many(cohorts, self._inner._perturb_many(self._place_many(codes, cohorts), stream))
 
     def _join_many(self, cohorts: NDArray[np.int64], inner: NDArray[Any]) -> NDArray[Any]:
         if isinstance(self.shape, CohortBits):
@@ -174,14 +174,17 @@ class Cohorts(Mechanism):
     def marks(self) -> int | None:
         return self._inner.marks
 
+    def _places(self, data: NDArray[Any]) -> Iterable[NDArray[Any]]:
+        inner: Any = self._inner
+        if type(inner)._places is Mechanism._places:  # A report is the number of its cell, and so it is here.
+            return (data,)
+        cohorts, own = np.divmod(data.astype(np.int64), inner.shape.outcomes)
+        return (cohorts * self._row + places for places in inner._places(own))
+
     def _count(self, data: NDArray[Any]) -> NDArray[np.int64]:
-        kind: type[Any] = type(self._inner)
-        if kind._count is Mechanism._count:  # A report is the number of its cell, and so it is here.
+        if not isinstance(self.shape, CohortBits):
             return super()._count(data)
-        if isinstance(self.shape, CohortBits):
-            cohorts, inner = self.shape.split_many(data)
-        else:
-            cohorts, inner = np.divmod(data.astype(np.int64), self.shape.outcomes // self.cohorts)
+        cohorts, inner = self.shape.split_many(data)
         order = np.argsort(cohorts.astype(np.uint16), kind="stable")  # Of so few bits NumPy sorts by digits.
         ends = np.cumsum(np.bincount(cohorts, minlength=self.cohorts))
         rows = np.zeros((self.cohorts, self._row), dtype=np.int64)

@@ -166,12 +166,10 @@ class DBitFlip(Longitudinal):
         numbers = self._sets.number_many(members) << self.sampled
         return [numbers + told[places] for places in place.reshape(codes.shape).T]
 
-    def _count(self, data: NDArray[Any]) -> NDArray[np.int64]:
+    def _places(self, data: NDArray[Any]) -> Iterable[NDArray[Any]]:
         numbers, told = data.astype(np.int64) >> self.sampled, data.astype(np.int64) & ((1 << self.sampled) - 1)
-        total = np.zeros(self.cells, dtype=np.int64)
         for at, member in zip(reversed(range(self.sampled)), self._sets.members_many(numbers), strict=True):
-            total += np.bincount(2 * member + (told >> at & 1), minlength=self.cells)
-        return total
+            yield 2 * member + (told >> at & 1)
 
     def _estimate(self, tally: Tally[Any]) -> Shares:
         from sottovoce.estimate import Shares

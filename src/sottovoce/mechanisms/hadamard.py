@@ -76,16 +76,15 @@ class Hadamard(Pure):
         value, odd, row = code + 1, not source.bernoulli(self.p), source.below(self.shape.outcomes)
         return row if (row & value).bit_count() & 1 == odd else row ^ (value & -value)
 
-    def _perturb_many(self, codes: NDArray[np.int64], stream: Keystream) -> NDArray[Any]:
+    def _perturb_into(self, codes: NDArray[np.int64], stream: Keystream, out: NDArray[Any]) -> None:
         count, outcomes = codes.size, self.shape.outcomes
         if (compiled := loops(count // SLIGHT)) is not None:
-            (tosses, drawn), reports = stream.choices(self.p, outcomes, count), np.empty(count, dtype=np.int64)
-            compiled.reflect(np.ascontiguousarray(codes), tosses, heads(self.p), drawn, outcomes - 1, reports)
-            return reports
+            tosses, drawn = stream.choices(self.p, outcomes, count)  # Of a power of two, all remainders are fair.
+            compiled.reflect(np.ascontiguousarray(codes), tosses, heads(self.p), drawn, outcomes - 1, out)
+            return
         values, odd = codes + 1, ~stream.bernoulli(self.p, count)
         rows = stream.below(outcomes, count)
-        rows ^= (values & -values) * (np.bitwise_count(rows & values) & 1 != odd)
-        return rows
+        out[:] = rows ^ (values & -values) * (np.bitwise_count(rows & values) & 1 != odd)
 
     def _support(self, cells: NDArray[np.int64]) -> NDArray[np.int64]:
         support: NDArray[np.int64] = (cells.sum() + walsh_hadamard(cells)) // 2

@@ -20,7 +20,7 @@ from sottovoce.privacy import (
     round_down,
     round_up,
 )
-from sottovoce.randomness import Keystream, Source, heads
+from sottovoce.randomness import Keystream, Source, heads, last_fair
 from sottovoce.reports import Index, Report
 
 if TYPE_CHECKING:
@@ -94,17 +94,17 @@ class KRR(Pure):
         other = source.below(self.domain.size - 1)
         return other + (other >= code)
 
-    def _perturb_many(self, codes: NDArray[np.int64], stream: Keystream) -> NDArray[Any]:
+    def _perturb_into(self, codes: NDArray[np.int64], stream: Keystream, out: NDArray[Any]) -> None:
         count, others = codes.size, self.domain.size - 1
         if (compiled := loops(count // SLIGHT)) is not None:
-            (tosses, drawn), reports = stream.choices(self.p, others, count), np.empty(count, dtype=np.int64)
-            compiled.respond(np.ascontiguousarray(codes), tosses, heads(self.p), drawn, others, reports)
-            return reports
+            (tosses, drawn), codes = stream.choices(self.p, others, count), np.ascontiguousarray(codes)
+            while not compiled.respond(codes, tosses, heads(self.p), drawn, last_fair(others), others, out):
+                stream.fair(drawn, others)
+            return
         truth = stream.bernoulli(self.p, count)
         other = stream.below(others, count)
         other += other >= codes
-        np.copyto(other, codes, where=truth)
-        return other
+        out[:] = np.where(truth, codes, other)
 
     def _support(self, cells: NDArray[np.int64]) -> NDArray[np.int64]:
         return cells

@@ -11,7 +11,6 @@ from sottovoce.domain import Domain, Label
 from sottovoce.errors import ParameterError
 from sottovoce.field import MAX_ORDER, Field, is_order
 from sottovoce.geometry import Space
-from sottovoce.kernels import occurrences
 from sottovoce.lazy import numpy as np
 from sottovoce.mechanisms.krr import KRR
 from sottovoce.mechanisms.pure import Pure
@@ -109,11 +108,10 @@ class LocalHash(Pure):
         cohort = source.below(self.cohorts)
         return cohort * self.buckets + self._bucket_response._perturb(self.hash(cohort, code), source)
 
-    def _perturb_many(self, codes: NDArray[np.int64], stream: Keystream) -> NDArray[Any]:
+    def _perturb_into(self, codes: NDArray[np.int64], stream: Keystream, out: NDArray[Any]) -> None:
         cohorts = stream.below(self.cohorts, codes.size)
         buckets = self._bucket_response._perturb_many(self._space.inner_many(cohorts, codes), stream)
-        reports: NDArray[Any] = cohorts * self.buckets + buckets
-        return reports
+        out[:] = cohorts * self.buckets + buckets
 
     # A cohort and its multiples hash alike but for the names of the buckets, so the tally keeps one row of cells for
     # each such line of cohorts. The last row is for the zero cohort, which sends every value to bucket 0.
@@ -122,12 +120,11 @@ class LocalHash(Pure):
     def cells(self) -> int:
         return (self._space.lines + 1) * self.buckets
 
-    def _count(self, data: NDArray[Any]) -> NDArray[np.int64]:
+    def _places(self, data: NDArray[Any]) -> Iterable[NDArray[Any]]:
         cohort, bucket = divmod(data.astype(np.int64), self.buckets)
         factor, line = self._space.normalise_many(cohort)
         bucket = np.where(line < 0, bucket, self._space.field.multiply(factor, bucket))
-        places = line % (self._space.lines + 1) * self.buckets + bucket
-        return occurrences(places.view(np.uint64), self.cells)
+        return (line % (self._space.lines + 1) * self.buckets + bucket,)
 
     def _support(self, cells: NDArray[np.int64]) -> NDArray[np.int64]:
         rows = cells.reshape(-1, self.buckets)

@@ -115,8 +115,8 @@ class Longitudinal(Mechanism):
     def _perturb_waves(self, codes: NDArray[np.int64], stream: Keystream) -> list[NDArray[Any]]:
         """A column of reports for each column of codes; a row is one person."""
 
-    def _perturb_many(self, codes: NDArray[np.int64], stream: Keystream) -> NDArray[Any]:
-        return self._perturb_waves(codes[:, None], stream)[0]
+    def _perturb_into(self, codes: NDArray[np.int64], stream: Keystream, out: NDArray[Any]) -> None:
+        out[:] = self._perturb_waves(codes[:, None], stream)[0]
 
 
 def check_count(name: str, count: object, least: int) -> int:

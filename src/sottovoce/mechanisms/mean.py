@@ -155,13 +155,13 @@ class Mean(Numeric):
             coin.outcomes + window.perturb(code, source) if source.bernoulli(self.share) else coin.perturb(code, source)
         )
 
-    def _perturb_many(self, codes: NDArray[np.int64], stream: Keystream) -> NDArray[Any]:
+    def _perturb_into(self, codes: NDArray[np.int64], stream: Keystream, out: NDArray[Any]) -> None:
         coin, window = self._parts[0][1], self._parts[-1][1]
         reports = coin.perturb_many(codes, stream)
-        if self.share is None:
-            return reports
-        wide = coin.outcomes + window.perturb_many(codes, stream)
-        return np.where(stream.bernoulli(self.share, codes.size), wide, reports)
+        if self.share is not None:
+            wide = coin.outcomes + window.perturb_many(codes, stream)
+            reports = np.where(stream.bernoulli(self.share, codes.size), wide, reports)
+        out[:] = reports
 
     def _estimate(self, tally: Tally[Any]) -> MeanEstimate:
         from sottovoce.estimate import MeanEstimate

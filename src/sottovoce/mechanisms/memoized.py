@@ -207,7 +207,8 @@ class Memoized(Chained):
     def _resend_many(self, kept: NDArray[Any], stream: Keystream) -> NDArray[Any]:
         if kept.ndim == 1:
             return self.instantaneous._perturb_many(kept, stream)
-        ones, zeros = (stream.coin_rows(chance, *kept.shape) for chance in (self.instantaneous.p, self.instantaneous.q))
+        chances = (self.instantaneous.p, self.instantaneous.q)
+        ones, zeros = (stream.coin_rows(chance, np.empty_like(kept)) for chance in chances)
         sent: NDArray[Any] = kept & ones | ~kept & zeros
         sent[:, -1] &= np.uint8(0xFF ^ Bits(self._size).spare)
         return sent

@@ -79,6 +79,10 @@ class MemoizedValues(Memoized, Pure):
         counts: NDArray[np.int64] = self.permanent._count(data)
         return counts
 
+    def _places(self, data: NDArray[Any]) -> Iterable[NDArray[Any]]:
+        places: Iterable[NDArray[Any]] = self.permanent._places(data)
+        return places
+
     def _support(self, cells: NDArray[np.int64]) -> NDArray[np.int64]:
         support: NDArray[np.int64] = self.permanent._support(cells)
         return support

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING, Any
 
 from sottovoce.domain import Domain
 from sottovoce.errors import ParameterError
-from sottovoce.kernels import occurrences
 from sottovoce.lazy import numpy as np
 from sottovoce.mechanisms.base import Mechanism
 from sottovoce.mechanisms.krr import KRR
@@ -67,7 +66,7 @@ class Combination(ABC):
     def perturb_many(self, codes: Sequence[NDArray[np.int64]], stream: Keystream) -> NDArray[Any]: ...
 
     @abstractmethod
-    def count(self, data: NDArray[Any]) -> NDArray[np.int64]: ...
+    def places(self, data: NDArray[Any]) -> NDArray[Any]: ...
 
 
 class Mixture(Combination):
@@ -120,11 +119,14 @@ class Mixture(Combination):
             reports[own] += self.starts[at]
         return reports
 
-    def count(self, data: NDArray[Any]) -> NDArray[np.int64]:
-        data = data.astype(np.int64)
-        drawn = np.searchsorted(np.array(self.starts[1:]), data, side="right")
-        counts = [part._count(data[drawn == at] - self.starts[at]) for at, part in enumerate(self.parts)]
-        return np.concatenate(counts)
+    def places(self, data: NDArray[Any]) -> NDArray[Any]:
+        places = data.astype(np.int64)
+        drawn = np.searchsorted(np.array(self.starts[1:]), places, side="right")
+        for at, part in enumerate(self.parts):
+            own = np.flatnonzero(drawn == at)
+            (inner,) = part._places(places[own] - self.starts[at])
+            places[own] = inner + self.bounds[at]
+        return places
 
     def slices(self, cells: NDArray[np.int64]) -> list[NDArray[np.int64]]:
         """The cells of each part. Those of a part add up to the number of its reports."""
@@ -173,8 +175,8 @@ class Composition(Combination):
             joined = joined * part.shape.outcomes + report
         return joined
 
-    def count(self, data: NDArray[Any]) -> NDArray[np.int64]:
-        return occurrences(data, self.cells)
+    def places(self, data: NDArray[Any]) -> NDArray[Any]:
+        return data
 
     def table(self, cells: NDArray[np.int64]) -> NDArray[np.int64]:
         """The counts with one axis for each part's report."""
@@ -224,11 +226,11 @@ class Combined(Mechanism):
     def _perturb(self, code: int, source: Source) -> int:
         return self._combination.perturb(self._questions(code), source)
 
-    def _perturb_many(self, codes: NDArray[np.int64], stream: Keystream) -> NDArray[Any]:
-        return self._combination.perturb_many(self._questions(codes), stream)
+    def _perturb_into(self, codes: NDArray[np.int64], stream: Keystream, out: NDArray[Any]) -> None:
+        out[:] = self._combination.perturb_many(self._questions(codes), stream)
 
-    def _count(self, data: NDArray[Any]) -> NDArray[np.int64]:
-        return self._combination.count(data)
+    def _places(self, data: NDArray[Any]) -> Iterable[NDArray[Any]]:
+        return (self._combination.places(data),)
 
     def to_dict(self) -> dict[str, Any]:
         return super().to_dict() | {"parts": [part.to_dict() for part in self.parts]}

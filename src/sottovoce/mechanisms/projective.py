@@ -120,15 +120,16 @@ class Projective(Pure):
         power = next(space.order**k for k in range(space.digits - 1, -1, -1) if point >= space.order**k)
         return int(space.normalise(self._complete(free, point, power, wanted))[1])
 
-    def _perturb_many(self, codes: NDArray[np.int64], stream: Keystream) -> NDArray[Any]:
+    def _perturb_into(self, codes: NDArray[np.int64], stream: Keystream, out: NDArray[Any]) -> None:
         on, count, space = stream.bernoulli(self.p, codes.size), codes.size, self._space
         lines, free = stream.below(self._on, count), stream.below(self._off, count)
         if (compiled := loops(8 * space.digits * count)) is not None:
             compiled.planes(words(codes), on, words(lines), *space.tables, words(free))
-            return free
+            out[:] = free
+            return
         point, power = self._points(codes)
         free = np.where(on, self._rest.line_many(lines), free)
-        return space.normalise_many(self._complete(free, point, power, 1 - on))[1]
+        out[:] = space.normalise_many(self._complete(free, point, power, 1 - on))[1]
 
     def _points(self, codes: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """The points of values, and the power of the order at their leading 1."""

@@ -109,8 +109,8 @@ class SquareWave(Numeric):
     def _perturb(self, code: int, source: Source) -> int:
         return self._window.perturb(code, source)
 
-    def _perturb_many(self, codes: NDArray[np.int64], stream: Keystream) -> NDArray[Any]:
-        return self._window.perturb_many(codes, stream)
+    def _perturb_into(self, codes: NDArray[np.int64], stream: Keystream, out: NDArray[Any]) -> None:
+        out[:] = self._window.perturb_many(codes, stream)
 
     def _estimate(self, tally: Tally[Any]) -> Distribution:
         from sottovoce.estimate.distribution import Distribution

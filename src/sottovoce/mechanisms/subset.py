@@ -115,14 +115,19 @@ class Subset(Pure):
         others = sample(self.domain.size - 1, self.size - truth, source)
         return self._pack([other + (other >= code) for other in others] + [code] * truth)
 
-    def _perturb_many(self, codes: NDArray[np.int64], stream: Keystream) -> NDArray[Any]:
+    def _perturb_into(self, codes: NDArray[np.int64], stream: Keystream, out: NDArray[Any]) -> None:
         truth = stream.bernoulli(self.p, codes.size)
         if isinstance(self.shape, Bits):
-            return _bit_sets(self.shape, codes, self.size - truth, truth, stream)
-        if self._sets.count * self.domain.size <= LISTED:
+            _bit_sets(self.shape, codes, self.size - truth, truth, stream, out)
+        elif self._sets.count * self.domain.size <= LISTED:
             held = math.comb(self.domain.size - 1, self.size - 1)
             with_it, without = stream.below(held, codes.size), stream.below(self._sets.count - held, codes.size)
-            return self._listed[codes, np.where(truth, with_it, held + without)]
+            out[:] = self._listed[codes, np.where(truth, with_it, held + without)]
+        else:
+            out[:] = self._sets.number_many(self._members(codes, truth, stream))
+
+    def _members(self, codes: NDArray[np.int64], truth: NDArray[np.bool_], stream: Keystream) -> NDArray[np.int64]:
+        """Rows of members, in ascending order."""
         members = np.empty((codes.size, self.size), dtype=np.int64)
         for holds in (True, False):
             each = np.flatnonzero(truth == holds)
@@ -130,7 +135,7 @@ class Subset(Pure):
             members[each, : self.size - holds] = others + (others >= codes[each, None])
             members[each, self.size - holds :] = codes[each, None]
         members.sort(axis=1)
-        return self._sets.number_many(members)
+        return members
 
     @cached_property
     def _listed(self) -> NDArray[np.int64]:
@@ -141,32 +146,30 @@ class Subset(Pure):
         return np.argsort(~holds, axis=1, kind="stable")
 
     def _count(self, data: NDArray[Any]) -> NDArray[np.int64]:
-        if isinstance(self.shape, Bits):
-            return self.shape.sums(data)
-        total = np.zeros(self.cells, dtype=np.int64)
-        for member in self._sets.members_many(data.astype(np.int64)):
-            total += np.bincount(member, minlength=self.cells)
-        return total
+        return self.shape.sums(data) if isinstance(self.shape, Bits) else super()._count(data)
+
+    def _places(self, data: NDArray[Any]) -> Iterable[NDArray[Any]]:
+        return self._sets.members_many(data.astype(np.int64))
 
     def _support(self, cells: NDArray[np.int64]) -> NDArray[np.int64]:
         return cells
 
 
 def _bit_sets(
-    shape: Bits, codes: NDArray[np.int64], others: NDArray[np.int64], truth: NDArray[np.bool_], stream: Keystream
-) -> NDArray[np.uint8]:
-    """Rows of bits: so many other values in each, and the true one or not.
+    shape: Bits, codes: NDArray[np.int64], others: NDArray[np.int64], truth: NDArray[np.bool_],
+    stream: Keystream, rows: NDArray[np.uint8],
+) -> None:  # fmt: skip
+    """Rows of bits: so many other values come into each, and the true one or not.
 
     Toss a coin for each value, then toggle random values until the set has its size. Coins of one probability favour no
     value over another, nor does the toggling, so that every set of the right size is as likely as any other.
     """
-    share = round_down(Fraction(int(others.max()), shape.length))
-    rows = stream.coin_rows(share, codes.size, shape.width)
-    rows[:, -1] &= np.uint8(0xFF ^ shape.spare)
+    stream.coin_rows(round_down(Fraction(int(others.max()), shape.length)), rows)
+    if shape.spare:
+        rows[:, -1] &= np.uint8(0xFF ^ shape.spare)
     put(rows, codes, np.zeros(codes.size, dtype=bool))
-    resize(stream.words, rows, codes, others, shape.length)
+    resize(stream.lent, rows, codes, others, shape.length)
     put(rows, codes, truth)
-    return rows
 
 
 def _best_size(values: int, epsilon: float) -> int:

@@ -106,8 +106,8 @@ class Unary(Pure):
         values = range(self.domain.size)
         return self.shape.pack(other for other in values if source.bernoulli(self.p if other == code else self.q))
 
-    def _perturb_many(self, codes: NDArray[np.int64], stream: Keystream) -> NDArray[Any]:
-        return noisy_bits(self.shape, self.p, self.q, codes[:, None], stream)
+    def _perturb_into(self, codes: NDArray[np.int64], stream: Keystream, out: NDArray[Any]) -> None:
+        noisy_bits(self.shape, self.p, self.q, codes[:, None], stream, out)
 
     def _count(self, data: NDArray[Any]) -> NDArray[np.int64]:
         return self.shape.sums(data)
@@ -117,14 +117,14 @@ class Unary(Pure):
 
 
 def noisy_bits(
-    shape: Bits, p: Probability, q: Probability, places: NDArray[np.int64], stream: Keystream
+    shape: Bits, p: Probability, q: Probability, places: NDArray[np.int64], stream: Keystream, rows: NDArray[np.uint8]
 ) -> NDArray[np.uint8]:
-    """Rows of bits, each 1 with probability p at the places of its row and with probability q elsewhere."""
-    count = len(places)
-    rows = stream.coin_rows(q, count, shape.width)
-    rows[:, -1] &= np.uint8(0xFF ^ shape.spare)
+    """Rows of bits become 1 with probability p at the places of a row and with probability q elsewhere."""
+    stream.coin_rows(q, rows)
+    if shape.spare:
+        rows[:, -1] &= np.uint8(0xFF ^ shape.spare)
     for column in places.T:  # Where two places coincide, the last coin counts: it falls like the first.
-        put(rows, column, stream.bernoulli(p, count))
+        put(rows, column, stream.bernoulli(p, len(places)))
     return rows
 
 
