@@ -25,6 +25,7 @@ from typing import Any
 import frequencies
 import numpy as np
 import speed_cores
+import speed_kernels
 from numpy.typing import NDArray
 from speed_peers import best
 from speed_start import start_up
@@ -123,16 +124,6 @@ def plain_unary(n: int, dtype: type) -> Pair:
     return n / seconds(client), n / seconds(lambda: rows.sum(axis=0))
 
 
-class Counting(Keystream):
-    """A keystream that counts its bytes."""
-
-    drawn = 0
-
-    def _into(self, out: NDArray[np.uint64], count: int) -> NDArray[np.uint64]:
-        self.drawn += 8 * count
-        return super()._into(out, count)
-
-
 def machine() -> Pair:
     """Bytes a second: of keystream as it is used, and of memory that is read."""
     stream, big = Keystream(), np.ones(2**24, dtype=np.int64)
@@ -143,7 +134,7 @@ def machine() -> Pair:
 def ours(name: str, n: int) -> list[Row]:
     """Both sides of a mechanism on one core, and the bytes that a report draws or has."""
     os.environ["SOTTO_THREADS"] = "1"
-    m, stream = KINDS[name](DOMAIN, epsilon=EPSILON), Counting()
+    m, stream = KINDS[name](DOMAIN, epsilon=EPSILON), speed_kernels.Counted()
     answers = np.random.default_rng(2).integers(0, DOMAIN, n // 4 if m.bits >= DOMAIN else n)
     reports, few = m.randomize_many(answers), answers[: 2**16]
     m.randomize_many(few, stream)
@@ -295,6 +286,8 @@ def main() -> None:
           f"memory {speed[1] / 1e9:.1f} GB/s. NumPy's unary with numbers of 32 bits: {number(single[0])} / "
           f"{number(single[1])}.\n")  # fmt: skip
     print(text_table(HEADER, [row.cells() for row in rows]), end="\n\n")
+    loops = speed_kernels.measured({"keystream": speed[0], "memory": speed[1]})
+    print(speed_kernels.shown(loops, number), end="\n\n")
     rates = [[each["library"], each["mechanism"], *(number(each.get(side)) for side in SIDES), each.get("failure", "")]
              for each in libraries]  # fmt: skip
     print(text_table(["library", "mechanism", *SIDES, "failure"], rates), end="\n\n")
@@ -306,8 +299,8 @@ def main() -> None:
     print(f"peak memory of this run: {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024:,.0f} MB")
     if options.json:
         record = {"keystream": speed[0], "memory": speed[1], "numpy_unary_32_bits": single,
-                  "rows": [asdict(row) for row in rows], "libraries": libraries, "growth": grown,
-                  "start_up": waits}  # fmt: skip
+                  "rows": [asdict(row) for row in rows], "kernels": [each.record() for each in loops],
+                  "libraries": libraries, "growth": grown, "start_up": waits}  # fmt: skip
         options.json.write_text(json.dumps(record, indent=2) + "\n")
     if options.plot:
         draw(rows, options.plot)

@@ -403,6 +403,36 @@ def test_columns_of_vectors(way: str, order: int) -> None:
     assert Field(order).degree == 0 or Field(order).modulus.bit_length() == Field(order).degree + 1
 
 
+# Transforms.
+
+
+def signs(rows: NDArray[np.int64], columns: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Entries of the matrix that the transform multiplies by."""
+    entries: NDArray[np.int64] = 1 - 2 * (np.bitwise_count(rows[:, None] & columns) & 1).astype(np.int64)
+    return entries
+
+
+@pytest.mark.parametrize("bits", [0, 1, 2, 3, 5, 6, 7, 13])
+def test_walsh_hadamard(way: str, bits: int) -> None:
+    """A column, and a table of some; what is given stays as it is."""
+    table = np.random.default_rng(bits).integers(-(10**6), 10**6, (3, 2**bits))
+    places, before = np.arange(2**bits), table.copy()
+    assert (kernels.walsh_hadamard(table[0]) == signs(places, places) @ table[0]).all()
+    assert (kernels.walsh_hadamard(table) == table @ signs(places, places)).all()
+    assert (kernels.walsh_hadamard(table[:, ::-1]) == table[:, ::-1] @ signs(places, places)).all()
+    assert (table == before).all()
+
+
+@pytest.mark.parametrize("bits", [15, 16, 17, 18])
+def test_a_large_transform(way: str, bits: int) -> None:
+    """Too large for the first cache: some entries by their definition, and all of them by going back."""
+    column = np.random.default_rng(bits).integers(0, 2**16, 2**bits)
+    found = kernels.walsh_hadamard(column)
+    places = np.unique(np.concatenate([2 ** np.arange(bits), 2**bits - 1 - 2 ** np.arange(bits), [0, 12345]]))
+    assert (found[places] == signs(places, np.arange(2**bits)) @ column).all()
+    assert (kernels.walsh_hadamard(found) == column * 2**bits).all()
+
+
 # Rows of a fixed number of ones.
 
 LENGTH, CODE = 6, 2

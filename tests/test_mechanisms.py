@@ -14,7 +14,6 @@ from hypothesis import strategies as st
 import sottovoce as sv
 from sottovoce.field import is_order
 from sottovoce.geometry import Space
-from sottovoce.kernels import walsh_hadamard
 from sottovoce.mechanisms import build
 from sottovoce.mechanisms.choose import CANDIDATES, MAX_BITS
 from sottovoce.mechanisms.subset import least_variance
@@ -136,13 +135,6 @@ def test_sums_over_lines_are_exact(g: int, digits: int, seed: int) -> None:
     vectors = np.arange(space.size)
     expected = sum(counts[c, space.inner(np.full(space.size, space.line(c)), vectors)] for c in range(space.lines))
     assert (space.sums(counts) == expected).all()
-
-
-def test_walsh_hadamard() -> None:
-    for bits in (1, 5, 6, 7, 13):
-        column = np.random.default_rng(bits).integers(0, 10**6, 2**bits)
-        signs = 1 - 2 * (np.bitwise_count(np.arange(2**bits)[:, None] & np.arange(2**bits)) & 1).astype(int)
-        assert (walsh_hadamard(column) == signs @ column).all()
 
 
 @given(st.integers(2, 60), st.data())

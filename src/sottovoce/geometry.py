@@ -156,7 +156,9 @@ class Space:
             for k in range(self.digits):
                 tails = (digit[:, None] * g ** (k - 1) + tails).ravel() if k else tails
                 table[digit[1] * g**k + tails] = spectra[self.first_line(k) : self.first_line(k + 1), factor]
-        return (total + (walsh_hadamard(table) if self._binary else self._fourier(table))) // g
+        sums = walsh_hadamard(table) if self._binary else self._fourier(table)
+        sums += total
+        return np.floor_divide(sums, g, out=sums)
 
     def _fourier(self, table: NDArray[Any]) -> NDArray[np.int64]:
         """The Fourier transform of a table whose transform is known to be real, and whole."""

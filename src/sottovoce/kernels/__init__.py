@@ -286,12 +286,16 @@ def _added(rows: NDArray[np.uint8]) -> NDArray[np.int64]:
 def walsh_hadamard(column: NDArray[np.int64]) -> NDArray[np.int64]:
     """For every x, the sum of the entries that share an even number of bits with x, less the sum of the others.
 
-    Of a table, each row is transformed. Six bits are handled at a time, by a product with a 64 x 64 matrix of signs.
-    The floats hold whole numbers below 2^53 all along, so that nothing is rounded.
+    Of a table, each row is transformed. Without numba, six bits are handled at a time, by a product with a matrix of
+    signs. The floats hold whole numbers below 2^53 all along, so that nothing is rounded.
 
     >>> walsh_hadamard(np.array([5, 3, 2, 1])).tolist()
     [11, 3, 5, 1]
     """
+    if (compiled := loops(column.nbytes)) is not None:
+        table = np.array(column, dtype=np.int64, order="C")
+        compiled.walsh_hadamard(table.reshape(-1, column.shape[-1]))
+        return table
     values, bits = column.astype(np.float64), column.shape[-1].bit_length() - 1
     for done in range(0, bits, STEP):
         width = 2 ** min(STEP, bits - done)

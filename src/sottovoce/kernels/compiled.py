@@ -10,6 +10,7 @@ import numpy as np
 from sottovoce.kernels import HEAD
 from sottovoce.kernels.adders import column_sums  # noqa: F401
 from sottovoce.kernels.signatures import CODES, COUNTS, WORDS, given
+from sottovoce.kernels.transforms import walsh_hadamard  # noqa: F401
 from sottovoce.kernels.vectors import inner, normalise, planes  # noqa: F401
 
 if TYPE_CHECKING:

@@ -87,5 +87,6 @@ class Hadamard(Pure):
         out[:] = rows ^ (values & -values) * (np.bitwise_count(rows & values) & 1 != odd)
 
     def _support(self, cells: NDArray[np.int64]) -> NDArray[np.int64]:
-        support: NDArray[np.int64] = (cells.sum() + walsh_hadamard(cells)) // 2
-        return support[1 : self.domain.size + 1]
+        support = walsh_hadamard(cells)[1 : self.domain.size + 1]
+        support += cells.sum()
+        return np.floor_divide(support, 2, out=support)

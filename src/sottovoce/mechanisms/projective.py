@@ -149,7 +149,8 @@ class Projective(Pure):
         return vector + power * missing
 
     def _support(self, cells: NDArray[np.int64]) -> NDArray[np.int64]:
-        return self._space.meets(cells)[self._space.line_many(np.arange(self.domain.size))]
+        meets, powers = self._space.meets(cells), (self.order**k for k in range(self._space.digits))
+        return np.concatenate([meets[power : 2 * power] for power in powers])[: self.domain.size]  # In order, by lines.
 
     def _support_many(self, rows: NDArray[np.int64]) -> NDArray[np.int64]:
         """Where few hyperplanes go through a point, adding them up is quicker than a transform of the whole space."""
