@@ -128,6 +128,21 @@ def test_what_is_lent_is_nobody_elses() -> None:
     assert outer.lent(ROOM).size == ROOM, "much is not lent but given"
 
 
+@pytest.mark.parametrize("shape", [(3, 5), (8, 16), (1, 1)])
+def test_coins_are_tossed_where_rows_lie(shape: tuple[int, int]) -> None:
+    """Whole words or not, in line with them or not: the same coins. Rows that would be copied are refused."""
+    size = shape[0] * shape[1]
+    coins = Keystream(3).coins(Probability(1, 4), (size + 7) // 8).astype("<u8").view(np.uint8)[:size].reshape(shape)
+    for start in (0, 1, 8):
+        room = np.zeros(size + 8, dtype=np.uint8)
+        rows = room[start : start + size].reshape(shape)
+        assert Keystream(3).coin_rows(Probability(1, 4), rows) is rows
+        assert (rows == coins).all() and room.sum() == coins.sum(dtype=np.int64)
+    if min(shape) > 1:
+        with pytest.raises(ValueError, match="in one piece"):
+            Keystream(3).coin_rows(Probability(1, 4), np.empty(shape, dtype=np.uint8, order="F"))
+
+
 def test_keystreams() -> None:
     assert not Keystream().simulated
     assert Keystream(1).simulated

@@ -212,6 +212,8 @@ class Keystream:
 
     def coin_rows(self, p: Probability, rows: NDArray[np.uint8]) -> NDArray[np.uint8]:
         """Every bit of some rows of bytes, which lie in one piece, becomes a coin."""
+        if not rows.flags.c_contiguous:
+            raise ValueError("rows of coins must lie in one piece, or a copy of them would be tossed")
         flat = rows.reshape(-1)
         words = flat.view(np.uint64) if flat.size % 8 == 0 and sys.byteorder == "little" else None
         if words is not None and words.flags.aligned:

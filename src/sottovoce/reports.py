@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Protocol, overload
 
 from sottovoce.domain.columns import as_numpy
 from sottovoce.errors import ReportError
-from sottovoce.kernels import column_sums, occurrences
+from sottovoce.kernels import column_sums, loops, occurrences
 from sottovoce.lazy import numpy as np
 from sottovoce.lazy import pyarrow as pa
 
@@ -82,7 +82,8 @@ class Index:
 
     def counts(self, reports: NDArray[Any]) -> NDArray[np.int64]:
         """How often each of the outcomes occurs in a column. It is checked on the way."""
-        if reports.ndim == 1 and reports.dtype.kind in "iu" and reports.dtype.isnative:
+        plain = reports.ndim == 1 and reports.dtype.kind in "iu" and reports.dtype.isnative
+        if plain and loops(0) is not None:  # The compiled loop looks for itself.
             with suppress(ValueError):
                 return occurrences(reports, self.outcomes)
         return occurrences(self.check_many(reports), self.outcomes)  # This says what is wrong with them.

@@ -26,7 +26,9 @@ MAX_N = 2**53
 FEW = 64
 """Outcomes are few if there are so many reports of each."""
 SHARES = 4
-"""Shares of a long column for each thread: one that is slower leaves some to others."""
+"""Shares of a long column for each thread, so that one that is slower leaves some to others."""
+SMALL = 2**20
+"""Bytes of counts of which there may be so many at a time."""
 
 R = TypeVar("R", covariant=True)
 
@@ -74,8 +76,7 @@ class Tally(Generic[R]):
         parts, simulated = self._parts(reports), isinstance(reports, Reports) and reports.simulated
         n = sum(map(len, parts))
         counting = Counting(self.mechanism, n)
-        share = max(PART, self.cells.size, -(-n // (SHARES * cores())))
-        for counted in side_by_side(counting.counted, list(_shares(parts, share))):
+        for counted in side_by_side(counting.counted, list(counting.shares(parts, n))):
             counting.counts += counted
         self.cells += counting.cells()
         self.n += n
@@ -188,6 +189,13 @@ class Counting:
 
     def add(self, reports: NDArray[Any]) -> None:
         self.counts += self.counted([reports])
+
+    def shares(self, parts: list[NDArray[Any]], n: int) -> Iterable[list[NDArray[Any]]]:
+        """What threads have to do side by side."""
+        if n <= PART:
+            return [parts]
+        count = cores() * (SHARES if self.counts.nbytes <= SMALL else 1)
+        return _shares(parts, max(PART, self.counts.size, -(-n // count)))
 
     def counted(self, parts: list[NDArray[Any]]) -> NDArray[np.int64]:
         """What parts of a column would add to the counts. They are checked."""

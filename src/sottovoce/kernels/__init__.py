@@ -145,25 +145,21 @@ def remainders(words: NDArray[np.uint64], divisor: int) -> NDArray[np.int64]:
 
 
 def occurrences(numbers: NDArray[Any], cells: int) -> NDArray[np.int64]:
-    """How often each number from 0 to `cells` - 1 occurs. There must be no others.
+    """How often each number from 0 to `cells` - 1 occurs. There must be no others: compiled loops refuse them.
 
     >>> occurrences(np.array([2, 0, 2], dtype=np.uint8), 4).tolist()
     [1, 0, 2, 0]
     """
-    total, compiled = np.zeros(cells, dtype=np.int64), loops(numbers.size // SLIGHT) or sys.modules[__name__]
-    step = PART if compiled is sys.modules[__name__] else LONG
+    if (compiled := loops(numbers.size // SLIGHT)) is None and numbers.size <= PART:
+        return np.bincount(numbers, minlength=cells)
+    total, step = np.zeros(cells, dtype=np.int64), LONG if compiled else PART
     for at in range(0, numbers.size, step):
         some = np.require(numbers[at : at + step], requirements=["C", "A"])
-        if not compiled.add_occurrences(some.view(f"u{some.itemsize}"), total):  # Negative ones are the largest, there.
+        if compiled is None:
+            total += np.bincount(some, minlength=cells)
+        elif not compiled.add_occurrences(some.view(f"u{some.itemsize}"), total):  # Negative ones are large, there.
             raise ValueError(f"numbers must be from 0 to {cells - 1}")
     return total
-
-
-def add_occurrences(numbers: NDArray[Any], total: NDArray[np.int64]) -> bool:
-    """Add to `total` how often each number occurs; or say that one of them is too large."""
-    if small := bool(numbers.max() < total.size):
-        total += np.bincount(numbers.astype(np.int64), minlength=total.size)
-    return small
 
 
 def put(rows: NDArray[np.uint8], codes: NDArray[np.int64], bits: NDArray[np.bool_]) -> None:

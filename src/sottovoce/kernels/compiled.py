@@ -202,8 +202,8 @@ def add_occurrences(numbers: NDArray[Any], total: NDArray[np.int64]) -> bool:
     for start in range(0, numbers.size, LOOKED_AT):
         some = numbers[start : start + LOOKED_AT]
         most = some[0]
-        for number in some:
-            most = max(most, number)
+        for i in range(some.size):
+            most = max(most, some[i])
         if most >= np.uint64(total.size):
             return False
         fours = some.size - some.size % 4 if several else 0
@@ -214,9 +214,8 @@ def add_occurrences(numbers: NDArray[Any], total: NDArray[np.int64]) -> bool:
             tables[3, some[i + 3]] += np.uint32(1)
         for i in range(fours, some.size):
             total[some[i]] += 1
-    for table in tables:
-        for j in range(table.size):
-            total[j] += table[j]
+    for j in range(tables.shape[1]):
+        total[j] += np.int64(tables[0, j]) + tables[1, j] + tables[2, j] + tables[3, j]
     return True
 
 

@@ -150,9 +150,9 @@ class Mechanism(ABC):
 
     def _count(self, data: NDArray[Any]) -> NDArray[np.int64]:
         """Checked reports, counted into cells. Reports of bits have a way of their own."""
-        total = np.zeros(self.cells, dtype=np.int64)
-        for places in self._places(data):
-            total += occurrences(places, self.cells)
+        total, *others = (occurrences(places, self.cells) for places in self._places(data))
+        for other in others:
+            total += other
         return total
 
     @abstractmethod
