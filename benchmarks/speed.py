@@ -127,7 +127,8 @@ def plain_unary(n: int, dtype: type) -> Pair:
 def machine() -> Pair:
     """Bytes a second: of keystream as it is used, and of memory that is read."""
     stream, big = Keystream(), np.ones(2**24, dtype=np.int64)
-    keystream = seconds(lambda: [stream.words(BLOCK) for _ in range(32)])
+    with stream.settled():
+        keystream = seconds(lambda: [stream.lent(4 * BLOCK) for _ in range(8)])
     return 32 * 8 * BLOCK / keystream, big.nbytes / seconds(lambda: np.add.reduce(big))
 
 

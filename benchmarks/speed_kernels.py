@@ -1,7 +1,8 @@
 """Each kernel by itself, on one core, beside what the machine allows: the cipher's keystream, or memory.
 
-A kernel that draws is measured against the keystream that it draws, one that counts against reading what it counts, and
-one that works on a table against reading the table and writing it once.
+A kernel that draws is measured against the keystream that it draws; one that is given what was drawn against reading
+the answers and writing the reports; one that counts against reading what it counts; and one that works on a table
+against reading the table and writing it once.
 """
 
 from __future__ import annotations
@@ -96,12 +97,21 @@ def all_kernels() -> list[Kernel]:
         with stream.settled():
             stream.coins(q, 4 * BLOCK)
 
+    def resize(draws: Keystream) -> None:
+        with draws.settled():
+            kernels.resize(draws.lent, some.copy(), codes[: len(some)], sizes, domain)
+
+    some, counted = rows[: 2**14], Counted(1)
+    kernels.put(some, codes[: len(some)], np.zeros(len(some), dtype=np.bool_))
+    sizes = np.full(len(some), domain // 2 + 8)
+    resize(counted)
     return [
         Kernel("keystream", "bytes", draw, 16 * 4 * BLOCK * 8, 1, "keystream"),
         Kernel("below", "coins", toss, 64 * 4 * BLOCK, per_coin(q, 4 * BLOCK), "keystream"),
         Kernel("remainders", "numbers", lambda: stream.below(domain - 1, MANY), MANY, 8, "keystream"),
-        Kernel("respond", "people", lambda: compiled.respond(*respond), MANY, 8 + 16 + 2, "memory"),
-        Kernel("reflect", "people", lambda: compiled.reflect(*reflect), MANY, 8 + 16 + 2, "memory"),
+        Kernel("respond", "people", lambda: compiled.respond(*respond), MANY, 8 + 2, "memory"),
+        Kernel("reflect", "people", lambda: compiled.reflect(*reflect), MANY, 8 + 2, "memory"),
+        Kernel("resize", "sets", lambda: resize(stream), len(some), counted.drawn / len(some), "keystream"),
         Kernel("inner", "hashes", lambda: local._space.inner_many(cohorts, codes), MANY, 3 * 8, "memory"),
         Kernel("planes", "people", lambda: plane._perturb_many(codes, stream), MANY, 3 * 8, "keystream"),
         Kernel("column_sums", "bytes", lambda: kernels.column_sums(rows), rows.nbytes, 1, "memory"),
