@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import gc
+import math
 import random
 import threading
 import weakref
@@ -370,7 +371,8 @@ def test_a_broken_column_is_caught(m: Mechanism) -> None:
     "m",
     [*COLUMNS, sv.Unary(1024, 1.0), sv.Unary(77, 0.5), sv.Subset(9, 0.5, size=5), sv.Subset(1000, 1.0),
      sv.Subset(128, 1.0), sv.Subset(129, 1.0), sv.Projective(1000, 1.0), sv.LocalHash(1000, 3.0), sv.KRR(2**20, 2.0),
-     sv.Hadamard(2**20, 1.0)],
+     sv.Hadamard(2**20, 1.0), *(sv.Projective(10**5, 1.0, order=g) for g in (2, 3, 4, 8, 16, 32)),
+     *(sv.LocalHash(10**5, 2.0, buckets=g) for g in (2, 4, 8, 16, 32))],
     ids=repr,
 )  # fmt: skip
 def test_compiled_columns_are_the_same(m: Mechanism, count: int, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -389,9 +391,10 @@ def test_compiled_columns_are_the_same(m: Mechanism, count: int, monkeypatch: py
 
 
 @pytest.mark.parametrize("order", [2, 3, 4, 5, 7, 8, 16, 31, 64, 251, 256, 1021, 2048, 4093, 4096])
-def test_columns_of_vectors(way: str, order: int) -> None:
-    """The arithmetic of columns is that of numbers; some vectors are zero, some have a digit alone."""
-    space = Space(order, 3)
+@pytest.mark.parametrize("size", [3, 52])
+def test_columns_of_vectors(way: str, order: int, size: int) -> None:
+    """The arithmetic of columns is that of numbers; some vectors are zero, some have a digit alone, some 52 bits."""
+    space = Space(order, 3 if size == 3 else int(52 / math.log2(order)))
     chosen = random.Random(order)
     a, b = ([0, 1, order, space.size - 1] + [chosen.randrange(space.size) for _ in range(60)] for _ in range(2))
     chosen.shuffle(b)

@@ -187,7 +187,9 @@ class Keystream:
 
     def below(self, k: int, count: int) -> NDArray[np.int64]:
         """Integers, uniform over 0 .. k - 1, by the same rejection as `Source.below`."""
-        return remainders(self.fair(self.words(count), k) >> np.uint64(SPARE), k)
+        words = self.fair(self.words(count), k)
+        words >>= np.uint64(SPARE)
+        return remainders(words, k)
 
     def choices(self, p: Probability, k: int, count: int) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
         """Words for a loop that tosses a coin and draws one of k numbers for each of so many people.

@@ -9,6 +9,7 @@ import numpy as np
 
 from sottovoce.kernels import HEAD
 from sottovoce.kernels.adders import column_sums  # noqa: F401
+from sottovoce.kernels.bits import ones, parity
 from sottovoce.kernels.signatures import CODES, COUNTS, WORDS, given
 from sottovoce.kernels.transforms import walsh_hadamard  # noqa: F401
 from sottovoce.kernels.vectors import inner, normalise, planes  # noqa: F401
@@ -167,14 +168,6 @@ def look_up(
                     own[i] += row[np.uint32(buckets[i])]
 
 
-@numba.njit(inline="always")
-def _parity(word: np.uint64) -> np.uint64:
-    """Whether an odd number of bits is set."""
-    for shift in (32, 16, 8, 4, 2, 1):
-        word ^= word >> np.uint64(shift)
-    return word & np.uint64(1)
-
-
 @numba.njit(
     [numba.void(CODES, WORDS, numba.uint64, WORDS, numba.uint64, out) for out in REPORTS], cache=True, nogil=True
 )
@@ -186,7 +179,7 @@ def reflect(
     for i in range(codes.size):
         value, row = np.uint64(codes[i] + 1), drawn[i] >> SPARE & mask
         lowest = value & (~value + np.uint64(1))
-        wrong = _parity(row & value) != np.uint64(tosses[i] >= heads)
+        wrong = parity(row & value) != np.uint64(tosses[i] >= heads)
         out[i] = row ^ lowest if wrong else row
 
 
@@ -230,22 +223,13 @@ def put(rows: NDArray[np.uint8], codes: NDArray[np.int64], bits: NDArray[np.bool
         rows[i, byte] = rows[i, byte] & ~(np.uint8(1) << place) | np.uint8(bits[i]) << place
 
 
-@numba.njit(inline="always")
-def _ones(word: np.uint64) -> np.int64:
-    """How many bits are set, by halves of halves; compilers know it."""
-    word -= word >> np.uint64(1) & np.uint64(0x5555555555555555)
-    word = (word & np.uint64(0x3333333333333333)) + (word >> np.uint64(2) & np.uint64(0x3333333333333333))
-    word = word + (word >> np.uint64(4)) & np.uint64(0x0F0F0F0F0F0F0F0F)
-    return np.int64(word * np.uint64(0x0101010101010101) >> np.uint64(56))
-
-
 @numba.njit(numba.void(given(numba.uint64, 2), COUNTS), cache=True, nogil=True)
 def row_sums(rows: NDArray[np.uint64], sums: NDArray[np.int64]) -> None:
     """How many bits each row has set."""
     for i in range(rows.shape[0]):
         total = np.int64(0)
         for j in range(rows.shape[1]):
-            total += _ones(rows[i, j])
+            total += np.int64(ones(rows[i, j]))
         sums[i] = total
 
 

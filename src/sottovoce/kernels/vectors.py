@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import numba
 import numpy as np
 
+from sottovoce.kernels.bits import parity
 from sottovoce.kernels.signatures import OUT, WORDS, given
 
 if TYPE_CHECKING:
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
 
 FIELD = (numba.uint64,) * 3
 ONE = np.uint64(1)
+SOME = 2**10
+"""Values whose hyperplanes are found together, in the first cache."""
 
 
 @numba.njit(inline="always")
@@ -33,8 +36,16 @@ def _split(vector: Word, order: Word, degree: Word) -> tuple[Word, Word]:
 
 
 @numba.njit(inline="always")
-def _times(a: Word, b: Word, degree: Word) -> Word:
-    """A product, yet to be reduced."""
+def _cut(vector: Word, k: int, powers: Column, degree: Word) -> tuple[Word, Word]:
+    """All digits but the last k, and those."""
+    if degree:
+        return vector >> degree * np.uint64(k), vector & (powers[k] - ONE)
+    return vector // powers[k], vector % powers[k]
+
+
+@numba.njit(inline="always")
+def _product(a: Word, b: Word, degree: Word) -> Word:
+    """A product of two elements, yet to be reduced."""
     if not degree:
         return a * b
     product = np.uint64(0)
@@ -55,14 +66,54 @@ def _reduced(total: Word, order: Word, degree: Word, modulus: Word) -> Word:
 
 @numba.njit(inline="always")
 def _inner(a: Word, b: Word, order: Word, degree: Word, modulus: Word) -> Word:
-    """The sum is reduced once, at the end: it stays far below 2^64."""
+    """The sum is reduced once, at the end: it stays far below 2^53."""
     total = np.uint64(0)
     while b:
         a, i = _split(a, order, degree)
         b, j = _split(b, order, degree)
-        product = _times(i, j, degree)
+        product = _product(i, j, degree)
         total = total ^ product if degree else total + product
     return _reduced(total, order, degree, modulus)
+
+
+@numba.njit(inline="always")
+def _inner_of_bits(a: Word, b: Word, order: Word, degree: int, modulus: Word) -> Word:
+    """The same, all digits at once: in each lane of bits, those of one vector meet those of the other.
+
+    Of the lanes where both are set, only the parity is of interest. The compiler must know the degree.
+    """
+    total, lanes = np.uint64(0), ((ONE << np.uint64(60 // degree * degree)) - ONE) // ((ONE << np.uint64(degree)) - ONE)
+    for k in range(2 * degree - 1):
+        both = np.uint64(0)
+        for i in range(max(0, k - degree + 1), min(k + 1, degree)):
+            both ^= (a >> np.uint64(i)) & (b >> np.uint64(k - i))
+        total |= parity(both & lanes) << np.uint64(k)
+    return _reduced(total, order, np.uint64(degree), modulus)
+
+
+@numba.njit(inline="always")
+def _inners_of_bits(a: Column, b: Column, order: Word, degree: int, modulus: Word, out: Column) -> None:
+    for i in range(a.size):
+        out[i] = _inner_of_bits(a[i], b[i], order, degree, modulus)
+
+
+@numba.njit(inline="always")
+def _times(
+    vector: Word, factor: Word, k: int, powers: Column, lanes: Word, order: Word, degree: Word, modulus: Word
+) -> Word:
+    """The k digits of a vector times a factor; all at once if a digit is bits, the lowest of which are the lanes."""
+    product = np.uint64(0)
+    if not degree:
+        for i in range(k):
+            vector, digit = _split(vector, order, degree)
+            product += powers[i] * _reduced(factor * digit, order, degree, modulus)
+        return product
+    top = degree - ONE
+    for i in range(degree):
+        product ^= vector * (factor >> np.uint64(i) & ONE)
+        over = vector >> top & lanes
+        vector = (vector ^ over << top) << ONE ^ over * (modulus ^ order)
+    return product
 
 
 @numba.njit(inline="always")
@@ -75,23 +126,17 @@ def _place(number: Word, bounds: Column) -> int:
 
 
 @numba.njit(inline="always")
-def _line_number(
-    vector: Word,
-    factor: Word,
-    k: int,
-    powers: Column,
-    start: Word,
-    order: Word,
-    degree: Word,
-    modulus: Word,
-) -> Word:
-    """The number of the line of a vector with k digits behind the leading one, times the factor that makes that 1."""
-    rest = vector & (powers[k] - ONE) if degree else vector % powers[k]
-    tail = rest if factor == ONE else np.uint64(0)
-    for i in range(0 if factor == ONE else k):
-        rest, digit = _split(rest, order, degree)
-        tail += powers[i] * _reduced(_times(factor, digit, degree), order, degree, modulus)
-    return start + tail
+def _line(
+    vector: Word, powers: Column, starts: Column, inverses: Column, order: Word, degree: Word, modulus: Word
+) -> tuple[Word, Word]:
+    """The factor that makes a vector's leading digit 1, and the number of its line; of zero, 0 and -1."""
+    k = _place(vector, powers)
+    lead, rest = _cut(vector, k, powers, degree)
+    factor = inverses[lead]
+    if factor > ONE:
+        lanes = starts[starts.size - 1] + powers[powers.size - 1]  # All powers of the order, added up.
+        rest = _times(rest, factor, k, powers, lanes, order, degree, modulus)
+    return factor, starts[k] + rest if factor else ~np.uint64(0)
 
 
 @numba.njit(numba.void(WORDS, WORDS, *FIELD, OUT), cache=True, nogil=True, error_model="numpy")
@@ -104,8 +149,17 @@ def inner(
     out: Column,
 ) -> None:
     """The inner products of two columns of vectors."""
-    for i in range(a.size):
-        out[i] = _inner(a[i], b[i], order, degree, modulus)
+    if order == 2:
+        _inners_of_bits(a, b, order, 1, modulus, out)
+    elif degree == 2:
+        _inners_of_bits(a, b, order, 2, modulus, out)
+    elif degree == 3:
+        _inners_of_bits(a, b, order, 3, modulus, out)
+    elif degree == 4:
+        _inners_of_bits(a, b, order, 4, modulus, out)
+    else:
+        for i in range(a.size):
+            out[i] = _inner(a[i], b[i], order, degree, modulus)
 
 
 @numba.njit(
@@ -127,12 +181,7 @@ def normalise(
 ) -> None:
     """The factor that makes a vector's leading digit 1, and the number of its line; of zero, 0 and -1."""
     for i in range(vectors.size):
-        vector = vectors[i]
-        k = _place(vector, powers)
-        factors[i] = inverses[vector // powers[k]]
-        numbers[i] = _line_number(vector, factors[i], k, powers, starts[k], order, degree, modulus)
-        if not vector:
-            numbers[i] = ~np.uint64(0)
+        factors[i], numbers[i] = _line(vectors[i], powers, starts, inverses, order, degree, modulus)
 
 
 @numba.njit(
@@ -153,19 +202,26 @@ def planes(
     modulus: Word,
     vectors: Column,
 ) -> None:
-    """For each value, a hyperplane through its point or not, from the digits that are free. `vectors` becomes it."""
-    for i in range(codes.size):
-        lead = _place(codes[i], starts)
-        power = powers[lead]
-        point = power + codes[i] - starts[lead]
-        free = vectors[i]
-        if through[i]:
-            k = _place(lines[i], starts)
-            free = powers[k] + lines[i] - starts[k]
-        high = free // power
-        vector = high * power * order + (free - high * power)
-        product, wanted = _inner(vector, point, order, degree, modulus), np.uint64(not through[i])
-        vector += power * (wanted ^ product if degree else (wanted + order - product) % order)
-        k = _place(vector, powers)
-        factor = inverses[vector // powers[k]]
-        vectors[i] = _line_number(vector, factor, k, powers, starts[k], order, degree, modulus)
+    """For each value, a hyperplane through its point or not, from the digits that are free. `vectors` becomes it.
+
+    Some at a time: first the free digits, with a zero where the point has its leading 1; then all inner products; then
+    the digit that makes them what they should be.
+    """
+    leads, points, products = np.empty(SOME, dtype=np.int64), np.empty(SOME, np.uint64), np.empty(SOME, np.uint64)
+    for at in range(0, codes.size, SOME):
+        some = vectors[at : at + SOME]
+        for i in range(some.size):
+            lead = leads[i] = _place(codes[at + i], starts)
+            points[i] = powers[lead] + codes[at + i] - starts[lead]
+            free = some[i]
+            if through[at + i]:
+                k = _place(lines[at + i], starts)
+                free = powers[k] + lines[at + i] - starts[k]
+            high, low = _cut(free, lead, powers, degree)
+            some[i] = high * powers[lead] * order + low
+        inner(some, points[: some.size], order, degree, modulus, products[: some.size])
+        for i in range(some.size):
+            wanted = np.uint64(not through[at + i])
+            digit = wanted ^ products[i] if degree else (wanted + order - products[i]) % order
+            vector = some[i] + powers[leads[i]] * digit
+            some[i] = _line(vector, powers, starts, inverses, order, degree, modulus)[1]
