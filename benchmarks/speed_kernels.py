@@ -127,7 +127,8 @@ def all_kernels() -> list[Kernel]:
 def measured(speed: dict[str, float] | None = None) -> list[Kernel]:
     """All kernels in turns, the best of each. `speed` has bytes a second of keystream and of memory, if known."""
     os.environ["SOTTO_THREADS"] = "1"
-    kernels.loops(kernels.WORTH + 1)
+    if kernels.loops(kernels.WORTH + 1) is None:
+        return []
     found, big = all_kernels(), np.ones(2**24, dtype=np.int64)
     speed = dict(speed or {})
     for kernel in found:

@@ -123,10 +123,16 @@ def test_a_broken_adder_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize(
-    "make", [lambda: sv.KRR(5, 1.0), lambda: sv.Unary(11, epsilon=1.0), lambda: sv.Subset(70, 0.5)]
+    ("make", "n"),
+    [
+        (lambda: sv.KRR(5, 1.0), 2 * kernels.PART + 3),
+        (lambda: sv.Unary(11, epsilon=1.0), 2 * kernels.PART + 3),
+        (lambda: sv.Subset(70, 0.5), 2 * kernels.PART + 3),
+        (lambda: sv.Unary(1000, epsilon=1.0), kernels.PART + 40_000),
+    ],
 )
-def test_threads_change_nothing(make: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    mechanism, n = make(), 2 * kernels.PART + 3
+def test_threads_change_nothing(make: Any, n: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    mechanism = make()
     codes = np.arange(n) % mechanism.domain.size
     outcomes = []
     for threads in ("1", "2", "5"):
@@ -134,6 +140,25 @@ def test_threads_change_nothing(make: Any, monkeypatch: pytest.MonkeyPatch) -> N
         reports = mechanism.randomize_many(codes, seed=3)
         outcomes.append((reports.data.tobytes(), mechanism.tally().add_many(reports).cells.tolist()))
     assert outcomes[0] == outcomes[1] == outcomes[2]
+
+
+@pytest.mark.parametrize("domain", [5, 1000, 1024, 100_000])
+def test_every_report_is_drawn_once(domain: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever the size of a report: two threads that fill the same rows would draw neither by its law."""
+    m, n, filled = sv.Unary(domain, epsilon=1.0), kernels.PART + 40_001, list[tuple[int, int]]()
+    column = np.empty((n if domain < 10_000 else kernels.PART + 101, m.shape.width), dtype=np.uint8)
+
+    def fill(self: Any, codes: Any, stream: Any, out: Any) -> None:
+        start = (out.ctypes.data - column.ctypes.data) // m.shape.width
+        filled.append((start, start + len(codes)))
+        assert len(codes) == len(out) > 0
+
+    monkeypatch.setattr(sv.Unary, "_perturb_into", fill)
+    monkeypatch.setattr(type(m.shape), "empty", lambda self, count: column)
+    m.randomize_many(np.zeros(len(column), dtype=np.int64))
+    filled.sort()
+    assert [start for start, _ in filled] == [0, *(stop for _, stop in filled[:-1])]
+    assert filled[-1][1] == len(column)
 
 
 def test_the_first_part_to_fail_is_named(monkeypatch: pytest.MonkeyPatch) -> None:

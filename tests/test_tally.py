@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 import tracemalloc
 from typing import Any
 
@@ -14,9 +16,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import sottovoce as sv
+from sottovoce import kernels
 from sottovoce.domain.columns import as_arrow
 from sottovoce.errors import ReportError
 from sottovoce.kernels import PART
+from sottovoce.reports import Reports
 from sottovoce.tally import FEW
 
 M = sv.KRR(["a", "b", "c"], epsilon=1.0)
@@ -175,13 +179,22 @@ def test_columns_are_counted_where_they_lie() -> None:
     assert bits.from_arrow(rows).ctypes.data == rows.buffers()[1].address
 
 
-@pytest.mark.parametrize("m", [sv.KRR(1000, 1.0), sv.LocalHash(1000, 1.0), sv.Unary(16, 1.0)], ids=repr)
-def test_parts_of_a_column_are_not_put_together(m: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    ("m", "sizes"),
+    [
+        (sv.KRR(1000, 1.0), [3, 32 * PART + 1, 0, *[1000] * 300, PART, 7, 5]),
+        (sv.LocalHash(1000, 1.0), [3, 32 * PART + 1, 0, *[1000] * 300, PART, 7, 5]),
+        (sv.Unary(16, 1.0), [3, 32 * PART + 1, 0, *[1000] * 300, PART, 7, 5]),
+        (sv.Unary(2048, 1.0), [0, *[500] * 400]),
+    ],
+    ids=["krr", "local_hash", "unary", "wide"],
+)
+def test_parts_of_a_column_are_not_put_together(m: Any, sizes: list[int], monkeypatch: pytest.MonkeyPatch) -> None:
     """Long ones are counted as they lie, and of short ones a few at a time: memory is a small part of theirs."""
-    sizes = [3, 32 * PART + 1, 0, *[1000] * 300, PART, 7, 5]
     reports = m.randomize_many(np.arange(sum(sizes)) % m.domain.size)
     ends = np.cumsum(sizes)
-    kind = pa.binary(2) if reports.data.ndim == 2 else pa.from_numpy_dtype(reports.data.dtype)
+    rows = reports.data.ndim == 2
+    kind = pa.binary(reports.data.shape[1]) if rows else pa.from_numpy_dtype(reports.data.dtype)
     whole = pa.Array.from_buffers(kind, len(reports), [None, pa.py_buffer(reports.data)])
     column = pa.chunked_array([whole[end - size : end] for end, size in zip(ends, sizes, strict=True)])
     expected = m.tally().add_many(reports.data)
@@ -196,8 +209,70 @@ def test_parts_of_a_column_are_not_put_together(m: Any, monkeypatch: pytest.Monk
     assert counted.add_many(column) == m.tally().add_many(twice)
 
 
+@pytest.fixture(params=["numpy", "compiled"])
+def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    found = None
+    if request.param == "compiled":
+        found = pytest.importorskip("sottovoce.kernels.compiled", exc_type=ImportError)
+    monkeypatch.setattr(kernels.loops, "found", found)
+    return str(request.param)
+
+
+@pytest.mark.parametrize("kind", ["i1", "i2"])
+def test_negative_numbers_are_refused(way: str, kind: str) -> None:
+    """Also where they would be in range without their sign."""
+    m = sv.KRR({"i1": 200, "i2": 65_500}[kind], 1.0)
+    for count in (10, FEW * m.shape.outcomes):
+        reports = np.zeros(count, dtype=kind)
+        reports[7] = -100
+        with pytest.raises(ReportError, match=r"from 0 to \d+, got -100$"):
+            m.tally().add_many(reports)
+
+
+def test_masks_that_hide_nothing_are_no_matter(way: str) -> None:
+    m = sv.KRR(10, 1.0)
+    reports = np.ma.masked_array(np.arange(FEW * 20) % 10)
+    assert m.tally().add_many(reports) == m.tally().add_many(reports.data)
+
+
+def test_a_column_of_nothing_is_still_of_some_type() -> None:
+    for wrong in (pa.string(), pa.null(), pa.float64(), pa.bool_()):
+        with pytest.raises(ReportError, match="must be a column of whole numbers"):
+            sv.KRR(10, 1.0).tally().add_many(pa.array([], wrong))
+    assert sv.KRR(10, 1.0).tally().add_many(pa.array([], pa.int8())).n == 0
+
+
+def test_reports_in_a_list_are_a_column() -> None:
+    m = sv.KRR(3, 1.0)
+    assert m.tally().add_many(Reports(m, [1, 2] * 500, False)).n == 1000  # type: ignore[arg-type]
+
+
+def test_reports_that_change_meanwhile_break_nothing() -> None:
+    """Somebody else writes numbers far out of range, again and again, while the column is looked at and counted."""
+    program = """
+import threading, numpy as np, sottovoce as sv
+from sottovoce import kernels
+column, ended, m = np.zeros(2**21, dtype=np.int64), threading.Event(), sv.KRR(1024, 1.0)
+kernels.loops(kernels.WORTH + 1)
+def change():
+    while not ended.is_set():
+        column[::4097] = 2**45
+        column[::4097] = 0
+other = threading.Thread(target=change)
+other.start()
+for _ in range(300):
+    try: m.tally().add_many(column)
+    except sv.SottovoceError: pass
+ended.set()
+other.join()
+print("unharmed")
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=120)
+    assert done.stdout == "unharmed\n", done.stderr
+
+
 @pytest.mark.parametrize("kind", ["i1", "u1", "i2", ">u2", ">i4", "u4", "i8", ">u8"])
-def test_numbers_of_any_kind_are_counted(kind: str) -> None:
+def test_numbers_of_any_kind_are_counted(way: str, kind: str) -> None:
     """Of many reports and of few, whatever the order of their bytes; one that is not in range is refused."""
     m = sv.KRR(100, 1.0)
     for count in (50, 2 * FEW * 100):

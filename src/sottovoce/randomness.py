@@ -194,8 +194,9 @@ class Keystream:
     def choices(self, p: Probability, k: int, count: int) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
         """Words for a loop that tosses a coin and draws one of k numbers for each of so many people.
 
-        The first are compared with `heads(p)`; the first 53 bits of the others are divided by k. The loop looks whether
-        they are fair, and asks for `fair` if not. They are lent, all of them.
+        The first are compared with `heads(p)`; the first 53 bits of the others are divided by k. Whether they are fair
+        is for the loop to see: if not, `fair` draws again. They are lent, all of them. p and k are for streams that are
+        told what to draw.
         """
         words = self.lent(2 * count)
         return words[:count], words[count:]

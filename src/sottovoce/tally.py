@@ -7,6 +7,7 @@ and an estimate costs the same after a billion reports as after ten.
 from __future__ import annotations
 
 import inspect
+import math
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
@@ -27,8 +28,8 @@ FEW = 64
 """Outcomes are few if there are so many reports of each."""
 SHARES = 4
 """Shares of a long column for each thread, so that one that is slower leaves some to others."""
-SMALL = 2**20
-"""Bytes of counts of which there may be so many at a time."""
+SMALL, PIECE = 2**20, 2**22
+"""Bytes of counts, up to which there are so many shares; and bytes of reports, up to which parts are put together."""
 
 R = TypeVar("R", covariant=True)
 
@@ -76,7 +77,7 @@ class Tally(Generic[R]):
         parts, simulated = self._parts(reports), isinstance(reports, Reports) and reports.simulated
         n = sum(map(len, parts))
         counting = Counting(self.mechanism, n)
-        for counted in side_by_side(counting.counted, list(counting.shares(parts, n))):
+        for counted in side_by_side(counting.counted, counting.shares(parts, n)):
             counting.counts += counted
         self.cells += counting.cells()
         self.n += n
@@ -89,9 +90,10 @@ class Tally(Generic[R]):
         if isinstance(reports, Reports):
             if reports.mechanism != self.mechanism:
                 raise ReportError(f"reports of {reports.mechanism!r} cannot be counted for {self.mechanism!r}")
-            return [reports.data]
+            reports = reports.data
         if (arrow := as_arrow(reports)) is not None:
-            return [shape.from_arrow(part) for part in arrow.chunks]
+            parts = [shape.from_arrow(part) for part in arrow.chunks]
+            return [part if len(part) else shape.check_many(part) for part in parts]
         if np.ma.is_masked(reports):
             raise ReportError("a report must not be missing, got a masked one")
         if not hasattr(reports, "__array__") or getattr(reports, "dtype", None) == np.object_:
@@ -100,7 +102,7 @@ class Tally(Generic[R]):
             reports = list(reports)
         if not isinstance(reports, np.ndarray) or not reports.size or not reports.ndim:
             reports = shape.check_many(reports)
-        return [reports]
+        return [np.asarray(reports)]
 
     def merge(self, other: Tally[R]) -> Tally[R]:
         """Add another tally of the same mechanism to this one."""
@@ -190,17 +192,18 @@ class Counting:
     def add(self, reports: NDArray[Any]) -> None:
         self.counts += self.counted([reports])
 
-    def shares(self, parts: list[NDArray[Any]], n: int) -> Iterable[list[NDArray[Any]]]:
+    def shares(self, parts: list[NDArray[Any]], n: int) -> list[list[NDArray[Any]]]:
         """What threads have to do side by side."""
         if n <= PART:
-            return [parts]
+            return [parts] if n else []
         count = cores() * (SHARES if self.counts.nbytes <= SMALL else 1)
-        return _shares(parts, max(PART, self.counts.size, -(-n // count)))
+        return list(_shares(parts, max(PART, self.counts.size, -(-n // count))))
 
     def counted(self, parts: list[NDArray[Any]]) -> NDArray[np.int64]:
         """What parts of a column would add to the counts. They are checked."""
         counts, step = np.zeros_like(self.counts), max(PART, self.counts.size)
-        for part in _pieces(parts, step):
+        small = min(step, max(self.counts.size, PIECE // (parts[0].itemsize * math.prod(parts[0].shape[1:]))))
+        for part in _pieces(parts, small):
             if self._few:
                 counts += self._few.counts(part)
                 continue

@@ -30,7 +30,7 @@ TRIES = 16
 LONG = 2**24
 """Numbers that are counted in one go: few enough for counters of 32 bits, and for an interruption to be heard."""
 RESIZED = 2**13
-"""Rows that they are drawn for at a time, so that the draws stay near the processor."""
+"""Rows for which such places are drawn at a time, so that the draws stay near the processor."""
 WORTH = 2**25
 """Bytes to go through before numba is worth its loading."""
 PAGE, LARGE = 2**12, 2**23
@@ -157,9 +157,14 @@ def occurrences(numbers: NDArray[Any], cells: int) -> NDArray[np.int64]:
         some = np.require(numbers[at : at + step], requirements=["C", "A"])
         if compiled is None:
             total += np.bincount(some, minlength=cells)
-        elif not compiled.add_occurrences(some.view(f"u{some.itemsize}"), total):  # Negative ones are large, there.
+        elif _has_negative(some, cells) or not compiled.add_occurrences(some.view(f"u{some.itemsize}"), total):
             raise ValueError(f"numbers must be from 0 to {cells - 1}")
     return total
+
+
+def _has_negative(numbers: NDArray[Any], cells: int) -> bool:
+    """Whether there are negative numbers that would be below `cells` without their sign, as -1 is 255 in a byte."""
+    return numbers.dtype.kind == "i" and cells > 2 ** (8 * numbers.itemsize - 1) and bool(numbers.min() < 0)
 
 
 def put(rows: NDArray[np.uint8], codes: NDArray[np.int64], bits: NDArray[np.bool_]) -> None:

@@ -188,10 +188,13 @@ def add_occurrences(numbers: NDArray[Any], total: NDArray[np.int64]) -> bool:
     """Add to `total` how often each number occurs, fewer than 2^32 of them; or say that one of them is too large.
 
     They are looked at before they are counted, a block at a time, which also brings them near. Neighbours go to tables
-    of their own: they are often alike.
+    of their own: they are often alike. Somebody may change them meanwhile: nothing is written beside a table.
     """
     several = total.size <= 2**14 and numbers.size >= 32 * total.size
-    tables = np.zeros((4, total.size if several else 0), dtype=np.uint32)
+    width = 1
+    while width < total.size:
+        width *= 2
+    tables, mask = np.zeros((4, width if several else 0), dtype=np.uint32), np.uint64(width - 1)
     for start in range(0, numbers.size, LOOKED_AT):
         some = numbers[start : start + LOOKED_AT]
         most = some[0]
@@ -201,13 +204,13 @@ def add_occurrences(numbers: NDArray[Any], total: NDArray[np.int64]) -> bool:
             return False
         fours = some.size - some.size % 4 if several else 0
         for i in range(0, fours, 4):
-            tables[0, some[i]] += np.uint32(1)
-            tables[1, some[i + 1]] += np.uint32(1)
-            tables[2, some[i + 2]] += np.uint32(1)
-            tables[3, some[i + 3]] += np.uint32(1)
+            tables[0, some[i] & mask] += np.uint32(1)
+            tables[1, some[i + 1] & mask] += np.uint32(1)
+            tables[2, some[i + 2] & mask] += np.uint32(1)
+            tables[3, some[i + 3] & mask] += np.uint32(1)
         for i in range(fours, some.size):
-            total[some[i]] += 1
-    for j in range(tables.shape[1]):
+            total[min(np.uint64(some[i]), np.uint64(total.size - 1))] += 1
+    for j in range(total.size if several else 0):
         total[j] += np.int64(tables[0, j]) + tables[1, j] + tables[2, j] + tables[3, j]
     return True
 

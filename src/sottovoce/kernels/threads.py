@@ -38,7 +38,7 @@ def side_by_side(task: Callable[..., T], *columns: Sequence[Any]) -> list[T]:
                     at = take()
                 except IndexError:  # Somebody else was quicker.
                     break
-                if failed and at > min(failed):
+                if failed and at > min(tuple(failed)):
                     continue
                 try:
                     done[at] = task(*parts[at])
@@ -58,7 +58,7 @@ def side_by_side(task: Callable[..., T], *columns: Sequence[Any]) -> list[T]:
             raise failed[min(failed)]
     finally:
         failed.clear()  # Errors hold on to their frames, and this one to its errors: what it worked on could go late.
-    return [done[at] for at in range(len(done))]
+    return [done[at] for at in range(len(parts))]
 
 
 def _started(work: Callable[[int], None], own: int) -> LockType:

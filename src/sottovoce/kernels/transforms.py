@@ -72,8 +72,8 @@ def walsh_hadamard(table: NDArray[np.int64]) -> None:
     size = table.shape[1]
     high = max(1, size // BLOCK)
     desk = np.empty(high * WIDTH, dtype=np.int64)
-    for place in range(table.shape[0]):
-        row = table[place]
+    for number in range(table.shape[0]):
+        row = table[number]
         for at in range(0, size, BLOCK):
             _passes(row[at : at + BLOCK], 1)
         if high == 1:

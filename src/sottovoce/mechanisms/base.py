@@ -105,11 +105,12 @@ class Mechanism(ABC):
         parts, rows = range(0, len(column), PART), max(1, min(ROWS, BYTES // max(1, data[:1].nbytes)))
 
         def fill(start: int, own: Keystream) -> None:
+            stop = min(start + PART, len(column))
             with own.settled():
-                for at in range(start, min(start + PART, len(column)), rows):
-                    some = column[at : at + rows]
-                    codes = self._encode_many(some, own, first_row + at) if in_parts else some
-                    self._perturb_into(codes, own, data[at : at + rows])
+                for at in range(start, stop, rows):
+                    some = slice(at, min(at + rows, stop))  # What is behind the part belongs to another thread.
+                    codes = self._encode_many(column[some], own, first_row + at) if in_parts else column[some]
+                    self._perturb_into(codes, own, data[some])
 
         side_by_side(fill, parts, [stream.split() for _ in parts] if len(parts) > 1 else [stream])
         return Reports(self, data, stream.simulated)
@@ -145,14 +146,15 @@ class Mechanism(ABC):
         return 1
 
     def _places(self, data: NDArray[Any]) -> Iterable[NDArray[Any]]:
-        """Columns of cells to which numbered reports add one. If nothing else is said, a report is that of its cell."""
+        """Columns of cells to which numbered reports add one. Unless something else is said, they are their numbers."""
         return (data,)
 
     def _count(self, data: NDArray[Any]) -> NDArray[np.int64]:
         """Checked reports, counted into cells. Reports of bits have a way of their own."""
-        total, *others = (occurrences(places, self.cells) for places in self._places(data))
-        for other in others:
-            total += other
+        columns = iter(self._places(data))
+        total = occurrences(next(columns), self.cells)
+        for places in columns:
+            total += occurrences(places, self.cells)
         return total
 
     @abstractmethod
