@@ -19,12 +19,13 @@ import numpy as np
 from scipy.stats import chi2
 
 import sottovoce as sv
+from sottovoce.kernels import SPARE
 from sottovoce.mechanisms.base import Mechanism
 from sottovoce.mechanisms.longitudinal import Longitudinal
 from sottovoce.mechanisms.memoized_kinds import MemoizedTexts
 from sottovoce.mechanisms.pure import Pure
 from sottovoce.privacy import GRID, Probability, log_above
-from sottovoce.randomness import SPARE, SYSTEM, Keystream, Source, heads, threshold
+from sottovoce.randomness import SYSTEM, Keystream, Source, heads, threshold
 from sottovoce.reports import Bits, Report, Reports
 from sottovoce.tally import Counting
 

@@ -305,8 +305,11 @@ def test_remainders(way: str, divisor: int) -> None:
     chosen = random.Random(divisor)
     near = [divisor * chosen.randrange(GRID // divisor + 1) + step for step in (-1, 0, 1) for _ in range(300)]
     numbers = [0, GRID - 1, *(n for n in near if 0 <= n < GRID), *(chosen.randrange(GRID) for _ in range(99))]
-    found = kernels.remainders(np.array(numbers, dtype=np.uint64), divisor)
-    assert found.tolist() == [number % divisor for number in numbers]
+    words = np.array([number << kernels.SPARE | chosen.getrandbits(11) for number in numbers], dtype=np.uint64)
+    highest, before = int(words.max()), words.tolist()
+    assert not kernels.remainders(words, highest - 1, divisor) and words.tolist() == before, "one is beyond the last"
+    assert kernels.remainders(words, highest, divisor)
+    assert words.tolist() == [number % divisor for number in numbers]
 
 
 @pytest.mark.parametrize("kind", ["u1", "u2", "u4", "u8"])

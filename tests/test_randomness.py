@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 from sottovoce import KRR, kernels
 from sottovoce.errors import ParameterError
-from sottovoce.kernels import below
+from sottovoce.kernels import SPARE, below
 from sottovoce.privacy import GRID, Probability
-from sottovoce.randomness import ROOM, SPARE, SYSTEM, Keystream, Replay, threshold
+from sottovoce.randomness import ROOM, SYSTEM, Keystream, Replay, threshold
 
 on_grid = st.integers(1, GRID - 1)
 

@@ -16,8 +16,8 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from sottovoce.errors import ParameterError
+from sottovoce.kernels import SPARE, remainders
 from sottovoce.kernels import below as fill_below
-from sottovoce.kernels import remainders
 from sottovoce.lazy import load
 from sottovoce.lazy import numpy as np
 from sottovoce.privacy import GRID, Probability
@@ -35,8 +35,6 @@ ROOM = 2**19
 """Words that can be lent at a time."""
 ROOMS: list[Any] = []
 """Memory for so many words that nobody is using just now."""
-SPARE = 11
-"""The low bits of a word that a draw of 53 bits leaves out."""
 COUNTERS = 2**32
 """Blocks that a cipher numbers before the rest of its counter must grow."""
 
@@ -187,9 +185,10 @@ class Keystream:
 
     def below(self, k: int, count: int) -> NDArray[np.int64]:
         """Integers, uniform over 0 .. k - 1, by the same rejection as `Source.below`."""
-        words = self.fair(self.words(count), k)
-        words >>= np.uint64(SPARE)
-        return remainders(words, k)
+        words = self.words(count)
+        while not remainders(words, last_fair(k), k):
+            self.fair(words, k)
+        return words.view(np.int64)
 
     def choices(self, p: Probability, k: int, count: int) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
         """Words for a loop that tosses a coin and draws one of k numbers for each of so many people.
@@ -201,13 +200,10 @@ class Keystream:
         words = self.lent(2 * count)
         return words[:count], words[count:]
 
-    def fair(self, words: NDArray[np.uint64], k: int) -> NDArray[np.uint64]:
-        """The same words, but for those of the incomplete last run of multiples of k, which are drawn again."""
-        last = np.uint64(last_fair(k))
-        while words.max(initial=0) > last:
-            again = np.flatnonzero(words > last)
+    def fair(self, words: NDArray[np.uint64], k: int) -> None:
+        """Draw words of the incomplete last run of multiples of k again, until there are none."""
+        while (again := np.flatnonzero(words > np.uint64(last_fair(k)))).size:
             words[again] = self.words(again.size)
-        return words
 
     def coins(self, p: Probability, count: int) -> NDArray[np.uint64]:
         """Words of 64 independent coins each, every bit set with probability exactly p."""

@@ -35,6 +35,8 @@ WORTH = 2**25
 """Bytes to go through before numba is worth its loading."""
 PAGE, LARGE = 2**12, 2**23
 """Bytes that are read in a row, if there are so many in all."""
+SPARE = 11
+"""The low bits of a word that a draw of 53 bits leaves out."""
 SLIGHT = 16
 """By how much less a byte counts towards that where NumPy is nearly as fast."""
 NARROW = 4
@@ -129,19 +131,37 @@ def _compare(words: NDArray[np.uint64], bit: int, still: NDArray[np.uint64]) -> 
     return below
 
 
-def remainders(words: NDArray[np.uint64], divisor: int) -> NDArray[np.int64]:
-    """What numbers below 2^53 leave when they are divided. They are overwritten.
+def remainders(words: NDArray[np.uint64], last: int, divisor: int) -> bool:
+    """Words become what their first 53 bits leave when they are divided; unless one is beyond the last: then none does.
 
-    >>> remainders(np.array([7, 2**53 - 1], dtype=np.uint64), 10).tolist()
-    [7, 1]
+    >>> words = np.array([7, 2**53 - 1], dtype=np.uint64) << np.uint64(SPARE)
+    >>> remainders(words, 2**64 - 1, 10), words.tolist()
+    (True, [7, 1])
+    >>> remainders(words, 6, 2), words.tolist()
+    (False, [7, 1])
     """
     if (compiled := loops(words.size // SLIGHT)) is not None:
-        compiled.remainders(words, divisor)
+        return bool(compiled.remainders(words, last, divisor))
+    if words.max(initial=0) > last:
+        return False
+    words >>= np.uint64(SPARE)
+    runs = words // np.uint64(divisor)  # NumPy divides by one number much faster than it takes a remainder.
+    runs *= np.uint64(divisor)
+    words -= runs
+    return True
+
+
+def joined(high: NDArray[np.int64], size: int, low: NDArray[np.int64], out: NDArray[Any]) -> None:
+    """Pairs of numbers, the second below some size, as one number each.
+
+    >>> joined(np.array([1, 0]), 10, np.array([2, 3]), out := np.empty(2, dtype=np.uint8))
+    >>> out.tolist()
+    [12, 3]
+    """
+    if (compiled := loops(high.size // SLIGHT)) is not None:
+        compiled.joined(high, size, low, out)
     else:
-        runs = words // np.uint64(divisor)  # NumPy divides by one number much faster than it takes a remainder.
-        runs *= np.uint64(divisor)
-        words -= runs
-    return words.view(np.int64)
+        out[:] = high * size + low
 
 
 def occurrences(numbers: NDArray[Any], cells: int) -> NDArray[np.int64]:

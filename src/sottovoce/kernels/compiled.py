@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numba
 import numpy as np
 
-from sottovoce.kernels import HEAD
+from sottovoce.kernels import HEAD, SPARE
 from sottovoce.kernels.adders import column_sums  # noqa: F401
 from sottovoce.kernels.bits import ones, parity
 from sottovoce.kernels.signatures import CODES, COUNTS, WORDS, given
@@ -22,8 +22,6 @@ LOOKED_AT = 2**15
 VALUES = 2**11
 """Values that are looked up in one cohort before the next."""
 UNSIGNED = [numba.uint8, numba.uint16, numba.uint32, numba.uint64]
-SPARE = np.uint64(11)
-"""The low bits of a word that a draw of 53 bits leaves out."""
 
 
 REPORTS = [numba.uint8[::1], numba.uint16[::1], numba.uint32[::1], numba.uint64[::1], numba.int64[::1]]
@@ -97,12 +95,24 @@ def _remainder(number: np.uint64, divisor: np.uint64, inverse: float) -> np.uint
     return np.uint64(rest)
 
 
-@numba.njit("void(uint64[::1], uint64)", cache=True, nogil=True)
-def remainders(words: NDArray[np.uint64], divisor: np.uint64) -> None:
-    """What numbers below 2^53 leave when they are divided."""
-    inverse = 1.0 / np.float64(divisor)
+@numba.njit("boolean(uint64[::1], uint64, uint64)", cache=True, nogil=True)
+def remainders(words: NDArray[np.uint64], last: np.uint64, divisor: np.uint64) -> bool:
+    """Words become what their first 53 bits leave when they are divided. If one is beyond the last, none does."""
+    inverse, most = 1.0 / np.float64(divisor), np.uint64(0)
     for i in range(words.size):
-        words[i] = _remainder(words[i], divisor, inverse)
+        most = max(most, words[i])
+    if most > last:
+        return False
+    for i in range(words.size):
+        words[i] = _remainder(words[i] >> np.uint64(SPARE), divisor, inverse)
+    return True
+
+
+@numba.njit([numba.void(CODES, numba.int64, CODES, out) for out in REPORTS], cache=True, nogil=True)
+def joined(high: NDArray[np.int64], size: int, low: NDArray[np.int64], out: NDArray[Any]) -> None:
+    """Pairs of numbers, the second below some size, as one number each."""
+    for i in range(high.size):
+        out[i] = high[i] * size + low[i]
 
 
 @numba.njit(
@@ -121,7 +131,7 @@ def respond(
     inverse, most = 1.0 / np.float64(others), np.uint64(0)
     for i in range(codes.size):
         most = max(most, drawn[i])
-        other = np.int64(_remainder(drawn[i] >> SPARE, others, inverse))
+        other = np.int64(_remainder(drawn[i] >> np.uint64(SPARE), others, inverse))
         other += other >= codes[i]
         out[i] = codes[i] if tosses[i] < heads else other
     return bool(most <= last)
@@ -177,7 +187,7 @@ def reflect(
 ) -> None:  # fmt: skip
     """Rows that share an even number of bits with a value where its coin falls heads, otherwise an odd number."""
     for i in range(codes.size):
-        value, row = np.uint64(codes[i] + 1), drawn[i] >> SPARE & mask
+        value, row = np.uint64(codes[i] + 1), drawn[i] >> np.uint64(SPARE) & mask
         lowest = value & (~value + np.uint64(1))
         wrong = parity(row & value) != np.uint64(tosses[i] >= heads)
         out[i] = row ^ lowest if wrong else row

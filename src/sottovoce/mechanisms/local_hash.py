@@ -11,6 +11,7 @@ from sottovoce.domain import Domain, Label
 from sottovoce.errors import ParameterError
 from sottovoce.field import MAX_ORDER, Field, is_order
 from sottovoce.geometry import Space
+from sottovoce.kernels import joined
 from sottovoce.lazy import numpy as np
 from sottovoce.mechanisms.krr import KRR
 from sottovoce.mechanisms.pure import Pure
@@ -111,7 +112,7 @@ class LocalHash(Pure):
     def _perturb_into(self, codes: NDArray[np.int64], stream: Keystream, out: NDArray[Any]) -> None:
         cohorts = stream.below(self.cohorts, codes.size)
         buckets = self._bucket_response._perturb_many(self._space.inner_many(cohorts, codes), stream)
-        out[:] = cohorts * self.buckets + buckets
+        joined(cohorts, self.buckets, buckets, out)
 
     # A cohort and its multiples hash alike but for the names of the buckets, so the tally keeps one row of cells for
     # each such line of cohorts. The last row is for the zero cohort, which sends every value to bucket 0.
