@@ -78,8 +78,8 @@ def all_kernels() -> list[Kernel]:
     rows = stream.words(2**22).view(np.uint8).reshape(-1, domain // 8)
     reports = codes.astype(np.uint16)
     compiled = kernels.loops(0)
-    respond = (codes, words[:MANY], 2**62, words[MANY:], last_fair(domain - 1), domain - 1, narrow)
-    reflect = (codes, words[:MANY], 2**62, words[MANY:], domain - 1, narrow)
+    respond = (codes, 2**62, domain - 1, last_fair(domain - 1), narrow, words[:MANY], words[MANY:])
+    reflect = (codes, 2**62, domain - 1, narrow, words[:MANY], words[MANY:])
     local, plane, transform = LocalHash(MANY, epsilon=1.0), Projective(MANY, epsilon=1.0), Hadamard(MANY, epsilon=1.0)
     cells = [generator.integers(0, 1000, m.cells) for m in (local, plane, transform)]
     tables = [16 * size / MANY for size in (local._space.size, plane._space.size, transform.cells)]

@@ -85,11 +85,14 @@ class Columns(Keystream):
     def below(self, k: int, count: int) -> Any:
         return np.array([self.source.below(k) for _ in range(count)], dtype=np.int64)
 
-    def choices(self, p: Probability, k: int, count: int) -> Any:
+    def columns(self, count: int, *needs: Probability | int) -> Any:
         """The last word of all that are heads, or the first one that is tails; words of the last run of multiples."""
-        tosses = [heads(p) - int(head) for head in self.bernoulli(p, count)]
-        drawn = [(GRID // k * k - k + int(rest)) << SPARE for rest in self.below(k, count)]
-        return np.array(tosses, dtype=np.uint64), np.array(drawn, dtype=np.uint64)
+        return [np.array(list(self._words(need, count)), dtype=np.uint64) for need in needs]
+
+    def _words(self, need: Probability | int, count: int) -> Iterator[int]:
+        if isinstance(need, int):
+            return ((GRID // need * need - need + int(rest)) << SPARE for rest in self.below(need, count))
+        return (heads(need) - int(head) for head in self.bernoulli(need, count))
 
     def coin_rows(self, p: Probability, rows: Any) -> Any:
         heads = [at >= self.length or self.source.bernoulli(p) for at in range(8 * rows.shape[1])]

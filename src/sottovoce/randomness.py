@@ -11,7 +11,7 @@ import hashlib
 import os
 import sys
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -190,15 +190,23 @@ class Keystream:
             self.fair(words, k)
         return words.view(np.int64)
 
-    def choices(self, p: Probability, k: int, count: int) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
-        """Words for a loop that tosses a coin and draws one of k numbers for each of so many people.
+    def feed(self, loop: Callable[..., bool], count: int, *needs: Probability | int) -> None:
+        """Run a loop that takes a column of words for each of its needs, a word for each of so many people.
 
-        The first are compared with `heads(p)`; the first 53 bits of the others are divided by k. Whether they are fair
-        is for the loop to see: if not, `fair` draws again. They are lent, all of them. p and k are for streams that are
-        told what to draw.
+        For a coin of probability p it compares a word with `heads(p)`; for one of k numbers it divides the first 53
+        bits by k. It says whether no word is beyond `last_fair(k)`. If one is, it is drawn again, and so is all else
+        that the loop makes of them.
         """
-        words = self.lent(2 * count)
-        return words[:count], words[count:]
+        columns = self.columns(count, *needs)
+        while not loop(*columns):
+            for words, need in zip(columns, needs, strict=True):
+                if isinstance(need, int):
+                    self.fair(words, need)
+
+    def columns(self, count: int, *needs: Probability | int) -> Sequence[NDArray[np.uint64]]:
+        """The words for that, lent. All are alike: the needs are for streams that are told what to draw."""
+        words = self.lent(len(needs) * count)
+        return [words[at * count : (at + 1) * count] for at in range(len(needs))]
 
     def fair(self, words: NDArray[np.uint64], k: int) -> None:
         """Draw words of the incomplete last run of multiples of k again, until there are none."""

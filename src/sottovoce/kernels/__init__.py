@@ -151,19 +151,6 @@ def remainders(words: NDArray[np.uint64], last: int, divisor: int) -> bool:
     return True
 
 
-def joined(high: NDArray[np.int64], size: int, low: NDArray[np.int64], out: NDArray[Any]) -> None:
-    """Pairs of numbers, the second below some size, as one number each.
-
-    >>> joined(np.array([1, 0]), 10, np.array([2, 3]), out := np.empty(2, dtype=np.uint8))
-    >>> out.tolist()
-    [12, 3]
-    """
-    if (compiled := loops(high.size // SLIGHT)) is not None:
-        compiled.joined(high, size, low, out)
-    else:
-        out[:] = high * size + low
-
-
 def occurrences(numbers: NDArray[Any], cells: int) -> NDArray[np.int64]:
     """How often each number from 0 to `cells` - 1 occurs. There must be no others: compiled loops refuse them.
 

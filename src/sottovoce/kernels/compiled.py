@@ -12,7 +12,7 @@ from sottovoce.kernels.adders import column_sums  # noqa: F401
 from sottovoce.kernels.bits import ones, parity
 from sottovoce.kernels.signatures import CODES, COUNTS, WORDS, given
 from sottovoce.kernels.transforms import walsh_hadamard  # noqa: F401
-from sottovoce.kernels.vectors import inner, normalise, planes  # noqa: F401
+from sottovoce.kernels.vectors import FIELD, SOME, inner, normalise, planes  # noqa: F401
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -108,21 +108,14 @@ def remainders(words: NDArray[np.uint64], last: np.uint64, divisor: np.uint64) -
     return True
 
 
-@numba.njit([numba.void(CODES, numba.int64, CODES, out) for out in REPORTS], cache=True, nogil=True)
-def joined(high: NDArray[np.int64], size: int, low: NDArray[np.int64], out: NDArray[Any]) -> None:
-    """Pairs of numbers, the second below some size, as one number each."""
-    for i in range(high.size):
-        out[i] = high[i] * size + low[i]
-
-
 @numba.njit(
-    [numba.boolean(CODES, WORDS, numba.uint64, WORDS, numba.uint64, numba.uint64, out) for out in REPORTS],
+    [numba.boolean(CODES, numba.uint64, numba.uint64, numba.uint64, out, WORDS, WORDS) for out in REPORTS],
     cache=True,
     nogil=True,
 )
 def respond(
-    codes: NDArray[np.int64], tosses: NDArray[np.uint64], heads: np.uint64,
-    drawn: NDArray[np.uint64], last: np.uint64, others: np.uint64, out: NDArray[Any],
+    codes: NDArray[np.int64], heads: np.uint64, others: np.uint64, last: np.uint64, out: NDArray[Any],
+    tosses: NDArray[np.uint64], drawn: NDArray[np.uint64],
 ) -> bool:  # fmt: skip
     """A code where its coin falls heads, otherwise one of so many others, all as likely if no draw is beyond the last.
 
@@ -135,6 +128,65 @@ def respond(
         other += other >= codes[i]
         out[i] = codes[i] if tosses[i] < heads else other
     return bool(most <= last)
+
+
+@numba.njit(
+    [numba.boolean(WORDS, *[numba.uint64] * 7, out, WORDS, WORDS, WORDS) for out in REPORTS], cache=True, nogil=True
+)
+def hash_and_respond(
+    codes: NDArray[np.uint64], order: np.uint64, degree: np.uint64, modulus: np.uint64,
+    cohorts: np.uint64, last_cohort: np.uint64, heads: np.uint64, last: np.uint64, out: NDArray[Any],
+    drawn_cohorts: NDArray[np.uint64], tosses: NDArray[np.uint64], drawn: NDArray[np.uint64],
+) -> bool:  # fmt: skip
+    """A cohort, and the bucket of the value there or another one, as one number; a few people at a time."""
+    inverse, fair = 1.0 / np.float64(cohorts), True
+    own, buckets, told = np.empty(SOME, np.uint64), np.empty(SOME, np.uint64), np.empty(SOME, np.int64)
+    for at in range(0, codes.size, SOME):
+        some, most = codes[at : at + SOME], np.uint64(0)
+        end = at + some.size
+        for i in range(some.size):
+            most = max(most, drawn_cohorts[at + i])
+            own[i] = _remainder(drawn_cohorts[at + i] >> np.uint64(SPARE), cohorts, inverse)
+        inner(own[: some.size], some, order, degree, modulus, buckets[: some.size])
+        hashed = buckets[: some.size].view(np.int64)
+        fair &= respond(hashed, heads, order - np.uint64(1), last, told, tosses[at:end], drawn[at:end])
+        fair &= bool(most <= last_cohort)
+        for i in range(some.size):
+            out[at + i] = own[i] * order + np.uint64(told[i])
+    return fair
+
+
+@numba.njit(
+    [
+        numba.boolean(WORDS, *[numba.uint64] * 5, WORDS, WORDS, WORDS, *FIELD, out, WORDS, WORDS, WORDS)
+        for out in REPORTS
+    ],
+    cache=True,
+    nogil=True,
+)
+def draw_planes(
+    codes: NDArray[np.uint64], heads: np.uint64,
+    on: np.uint64, last_on: np.uint64, off: np.uint64, last_off: np.uint64,
+    powers: NDArray[np.uint64], starts: NDArray[np.uint64], inverses: NDArray[np.uint64],
+    order: np.uint64, degree: np.uint64, modulus: np.uint64, out: NDArray[Any],
+    tosses: NDArray[np.uint64], drawn_on: NDArray[np.uint64], drawn_off: NDArray[np.uint64],
+) -> bool:  # fmt: skip
+    """A hyperplane through the point of each value where its coin falls heads, otherwise one beside it."""
+    fair, by_on, by_off = True, 1.0 / np.float64(on), 1.0 / np.float64(off)
+    through, lines, vectors = np.empty(SOME, np.bool_), np.empty(SOME, np.uint64), np.empty(SOME, np.uint64)
+    for at in range(0, codes.size, SOME):
+        some, most_on, most_off = codes[at : at + SOME], np.uint64(0), np.uint64(0)
+        for i in range(some.size):
+            through[i] = tosses[at + i] < heads
+            most_on, most_off = max(most_on, drawn_on[at + i]), max(most_off, drawn_off[at + i])
+            lines[i] = _remainder(drawn_on[at + i] >> np.uint64(SPARE), on, by_on)
+            vectors[i] = _remainder(drawn_off[at + i] >> np.uint64(SPARE), off, by_off)
+        own = vectors[: some.size]
+        planes(some, through[: some.size], lines[: some.size], powers, starts, inverses, order, degree, modulus, own)
+        fair &= bool(most_on <= last_on) & bool(most_off <= last_off)
+        for i in range(some.size):
+            out[at + i] = own[i]
+    return fair
 
 
 @numba.njit(inline="always")
@@ -179,18 +231,22 @@ def look_up(
 
 
 @numba.njit(
-    [numba.void(CODES, WORDS, numba.uint64, WORDS, numba.uint64, out) for out in REPORTS], cache=True, nogil=True
+    [numba.boolean(CODES, numba.uint64, numba.uint64, out, WORDS, WORDS) for out in REPORTS], cache=True, nogil=True
 )
 def reflect(
-    codes: NDArray[np.int64], tosses: NDArray[np.uint64], heads: np.uint64,
-    drawn: NDArray[np.uint64], mask: np.uint64, out: NDArray[Any],
-) -> None:  # fmt: skip
-    """Rows that share an even number of bits with a value where its coin falls heads, otherwise an odd number."""
+    codes: NDArray[np.int64], heads: np.uint64, mask: np.uint64, out: NDArray[Any],
+    tosses: NDArray[np.uint64], drawn: NDArray[np.uint64],
+) -> bool:  # fmt: skip
+    """Rows that share an even number of bits with a value where its coin falls heads, otherwise an odd number.
+
+    The number of rows is a power of two, of which all remainders are fair.
+    """
     for i in range(codes.size):
         value, row = np.uint64(codes[i] + 1), drawn[i] >> np.uint64(SPARE) & mask
         lowest = value & (~value + np.uint64(1))
         wrong = parity(row & value) != np.uint64(tosses[i] >= heads)
         out[i] = row ^ lowest if wrong else row
+    return True
 
 
 @numba.njit([numba.boolean(given(kind), COUNTS) for kind in UNSIGNED], cache=True, nogil=True)

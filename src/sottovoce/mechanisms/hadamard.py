@@ -3,7 +3,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from sottovoce.domain import Domain, Label
@@ -79,8 +79,8 @@ class Hadamard(Pure):
     def _perturb_into(self, codes: NDArray[np.int64], stream: Keystream, out: NDArray[Any]) -> None:
         count, outcomes = codes.size, self.shape.outcomes
         if (compiled := loops(count // SLIGHT)) is not None:
-            tosses, drawn = stream.choices(self.p, outcomes, count)  # Of a power of two, all remainders are fair.
-            compiled.reflect(np.ascontiguousarray(codes), tosses, heads(self.p), drawn, outcomes - 1, out)
+            fixed = (np.ascontiguousarray(codes), heads(self.p), outcomes - 1, out)
+            stream.feed(partial(compiled.reflect, *fixed), count, self.p, outcomes)
             return
         values, odd = codes + 1, ~stream.bernoulli(self.p, count)
         rows = stream.below(outcomes, count)

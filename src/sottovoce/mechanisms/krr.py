@@ -3,7 +3,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from sottovoce.domain import Domain, Label
@@ -97,9 +97,8 @@ class KRR(Pure):
     def _perturb_into(self, codes: NDArray[np.int64], stream: Keystream, out: NDArray[Any]) -> None:
         count, others = codes.size, self.domain.size - 1
         if (compiled := loops(count // SLIGHT)) is not None:
-            (tosses, drawn), codes = stream.choices(self.p, others, count), np.ascontiguousarray(codes)
-            while not compiled.respond(codes, tosses, heads(self.p), drawn, last_fair(others), others, out):
-                stream.fair(drawn, others)
+            fixed = (np.ascontiguousarray(codes), heads(self.p), others, last_fair(others), out)
+            stream.feed(partial(compiled.respond, *fixed), count, self.p, others)
             return
         truth = stream.bernoulli(self.p, count)
         other = stream.below(others, count)

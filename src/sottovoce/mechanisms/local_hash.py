@@ -4,19 +4,19 @@ import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from sottovoce.domain import Domain, Label
 from sottovoce.errors import ParameterError
 from sottovoce.field import MAX_ORDER, Field, is_order
-from sottovoce.geometry import Space
-from sottovoce.kernels import joined
+from sottovoce.geometry import Space, words
+from sottovoce.kernels import loops
 from sottovoce.lazy import numpy as np
 from sottovoce.mechanisms.krr import KRR
 from sottovoce.mechanisms.pure import Pure
 from sottovoce.privacy import Probability, check_epsilon
-from sottovoce.randomness import Keystream, Source
+from sottovoce.randomness import Keystream, Source, heads, last_fair
 from sottovoce.reports import Index, Report
 
 if TYPE_CHECKING:
@@ -110,9 +110,15 @@ class LocalHash(Pure):
         return cohort * self.buckets + self._bucket_response._perturb(self.hash(cohort, code), source)
 
     def _perturb_into(self, codes: NDArray[np.int64], stream: Keystream, out: NDArray[Any]) -> None:
-        cohorts = stream.below(self.cohorts, codes.size)
-        buckets = self._bucket_response._perturb_many(self._space.inner_many(cohorts, codes), stream)
-        joined(cohorts, self.buckets, buckets, out)
+        count, others = codes.size, self.buckets - 1
+        if (compiled := loops(8 * self._space.digits * count)) is not None:
+            draws = (self.cohorts, last_fair(self.cohorts), heads(self.p), last_fair(others))
+            loop = partial(compiled.hash_and_respond, words(codes), *self._space.tables[3:], *draws, out)
+            stream.feed(loop, count, self.cohorts, self.p, others)
+            return
+        cohorts = stream.below(self.cohorts, count)
+        buckets = self._bucket_response._perturb_many(self._space.inner(cohorts, codes), stream)
+        out[:] = cohorts * self.buckets + buckets
 
     # A cohort and its multiples hash alike but for the names of the buckets, so the tally keeps one row of cells for
     # each such line of cohorts. The last row is for the zero cohort, which sends every value to bucket 0.

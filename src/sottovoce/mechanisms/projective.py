@@ -4,7 +4,7 @@ import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from sottovoce.domain import Domain, Label
@@ -16,7 +16,7 @@ from sottovoce.lazy import numpy as np
 from sottovoce.lazy import scipy
 from sottovoce.mechanisms.pure import Pure
 from sottovoce.privacy import Probability, check_epsilon, check_probability, exp_below, log_above, round_down
-from sottovoce.randomness import Keystream, Source
+from sottovoce.randomness import Keystream, Source, heads, last_fair
 from sottovoce.reports import Index, Report
 
 if TYPE_CHECKING:
@@ -121,12 +121,13 @@ class Projective(Pure):
         return int(space.normalise(self._complete(free, point, power, wanted))[1])
 
     def _perturb_into(self, codes: NDArray[np.int64], stream: Keystream, out: NDArray[Any]) -> None:
-        on, count, space = stream.bernoulli(self.p, codes.size), codes.size, self._space
-        lines, free = stream.below(self._on, count), stream.below(self._off, count)
+        count, space = codes.size, self._space
         if (compiled := loops(8 * space.digits * count)) is not None:
-            compiled.planes(words(codes), on, words(lines), *space.tables, words(free))
-            out[:] = free
+            draws = (heads(self.p), self._on, last_fair(self._on), self._off, last_fair(self._off))
+            loop = partial(compiled.draw_planes, words(codes), *draws, *space.tables, out)
+            stream.feed(loop, count, self.p, self._on, self._off)
             return
+        on, lines, free = stream.bernoulli(self.p, count), stream.below(self._on, count), stream.below(self._off, count)
         point, power = self._points(codes)
         free = np.where(on, self._rest.line_many(lines), free)
         out[:] = space.normalise_many(self._complete(free, point, power, 1 - on))[1]
