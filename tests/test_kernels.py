@@ -28,7 +28,7 @@ from sottovoce.geometry import Space
 from sottovoce.kernels.threads import side_by_side
 from sottovoce.mechanisms.base import Mechanism
 from sottovoce.privacy import GRID, Probability
-from sottovoce.randomness import Keystream, _simulation_key
+from sottovoce.randomness import Keystream, _simulation_key, last_fair
 
 BOUNDS = [1, 2, 2**46, 2**47, 3 * 2**49, 2**52 - 1, 2**52, 2**52 + 1, GRID - 1, 0x0123456789ABCD]
 
@@ -377,6 +377,52 @@ COLUMNS: list[Mechanism] = [
 @pytest.mark.parametrize("m", COLUMNS, ids=repr)
 def test_every_draw_of_a_column(way: str, m: Mechanism) -> None:
     contract.check_every_draw_of_a_column_gives_the_channel(m)
+
+
+def unfair(m: Mechanism, monkeypatch: pytest.MonkeyPatch) -> list[bool]:
+    """What the compiled loop says of words that are all fair, then of one in each column that is beyond the last."""
+    compiled: Any = pytest.importorskip("sottovoce.kernels.compiled", exc_type=ImportError)
+    monkeypatch.setattr(kernels.loops, "found", compiled)
+    said = []
+
+    class Words(Keystream):
+        def feed(self, loop: Any, count: int, *needs: Any) -> None:
+            columns = [np.zeros(count, dtype=np.uint64) for _ in needs]
+            said.append(loop(*columns))
+            for words, need in zip(columns, needs, strict=True):
+                for word in (last_fair(need), last_fair(need) + 1) if isinstance(need, int) else (2**64 - 1,):
+                    words[-1] = word
+                    said.append(loop(*columns))
+                words[-1] = 0
+
+    m._perturb_into(np.arange(1500) % m.domain.size, Words(1), m.shape.empty(1500))
+    return said
+
+
+def test_loops_say_which_words_are_fair(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of a coin all are; of one of k numbers, those up to the last; of the later people too."""
+    assert unfair(sv.KRR(13, 1.0), monkeypatch) == [True, True, True, False]
+    assert unfair(sv.LocalHash(100, 1.0, buckets=7), monkeypatch) == [True, True, False, True, True, False]
+    assert unfair(sv.Projective(100, 1.0, order=7), monkeypatch) == [True, True, True, False, True, False]
+
+
+def test_unfair_words_are_drawn_again() -> None:
+    seen = []
+
+    def loop(coins: Any, some: Any) -> bool:
+        seen.append((coins.tolist(), some.tolist()))
+        return bool((some <= last_fair(12)).all())
+
+    class Words(Keystream):
+        given = iter([5, 2**64 - 1, 7, 2**64 - 1, 2**64 - 2, 9])
+
+        def words(self, count: int) -> Any:
+            return np.array([next(self.given) for _ in range(count)], dtype=np.uint64)
+
+        lent = words
+
+    Words(1).feed(loop, 2, Probability(1, 2), 12)
+    assert seen == [([5, 2**64 - 1], [7, 2**64 - 1]), ([5, 2**64 - 1], [7, 9])]
 
 
 @pytest.mark.parametrize(
