@@ -212,7 +212,8 @@ def test_a_survey_with_a_shuffler(browser: Browser, nest: serving.Nursery, tmp_p
         page.route("http://mixer.test/**", take)
         page.goto(f"{site.url}/s/mixed")
         page.get_by_text("Who could learn what?").click()
-        expect(page.get_by_text("learns still less: ε = ")).to_be_visible()  # Beside what holds against everybody.
+        added = page.get_by_text("learns still less: ε = ")  # Beside what holds against everybody.
+        expect(added).to_be_visible(timeout=30_000)  # The collector works it out when it is first asked.
         body = answer_yes(page, site, "mixed")
         expect(page.get_by_text("They are sealed first")).to_be_visible()
         page.get_by_role("button", name="Send", exact=True).click()
