@@ -117,7 +117,7 @@ class LocalHash(Pure):
             stream.feed(loop, count, self.cohorts, self.p, others)
             return
         cohorts = stream.below(self.cohorts, count)
-        buckets = self._bucket_response._perturb_many(self._space.inner(cohorts, codes), stream)
+        buckets = self._bucket_response._perturb_many(self._space.inner_many(cohorts, codes), stream)
         out[:] = cohorts * self.buckets + buckets
 
     # A cohort and its multiples hash alike but for the names of the buckets, so the tally keeps one row of cells for
