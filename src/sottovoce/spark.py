@@ -10,14 +10,14 @@ import json
 import math
 import os
 import re
-import shutil
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sottovoce.errors import FileError, MissingDependencyError, ParameterError, SottovoceError
+from sottovoce.errors import FileError, ParameterError, SottovoceError
 from sottovoce.files import ReportFile, answers, writing
+from sottovoce.java import ensure_java
 from sottovoce.lazy import load
 from sottovoce.lazy import numpy as np
 from sottovoce.lazy import pyarrow as pa
@@ -53,8 +53,7 @@ def session(master: str | None = None, **settings: str) -> SparkSession:
     if where.startswith("local"):  # Nobody else on the network is to reach it.
         os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
         plain |= {"spark.driver.host": "127.0.0.1", "spark.sql.shuffle.partitions": str(BRANCHES)}
-    if "SPARK_HOME" not in os.environ and not (os.environ.get("JAVA_HOME") or shutil.which("java")):
-        raise MissingDependencyError("Spark needs Java 17 or later, and there is none on the path")
+    ensure_java()
     builder = load("pyspark.sql").SparkSession.builder.appName("sottovoce").master(where)
     for name, value in (plain | settings).items():
         builder = builder.config(name, value)
