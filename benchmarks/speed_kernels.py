@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from sottovoce import Hadamard, Hashed, LocalHash, Projective, Unary, kernels
+from sottovoce.kernels import rows
 from sottovoce.privacy import Probability
 from sottovoce.randomness import BLOCK, Keystream, last_fair
 from sottovoce.render import text_table
@@ -75,7 +76,7 @@ def all_kernels() -> list[Kernel]:
     q, domain = Unary(1024, epsilon=1.0).q, 1024
     codes = generator.integers(0, domain, MANY)
     words, narrow = stream.words(2 * MANY), np.empty(MANY, dtype=np.uint16)
-    rows = stream.words(2**22).view(np.uint8).reshape(-1, domain // 8)
+    packed = stream.words(2**22).view(np.uint8).reshape(-1, domain // 8)
     reports = codes.astype(np.uint16)
     compiled = kernels.loops(0)
     respond = (codes, 2**62, domain - 1, last_fair(domain - 1), narrow, words[:MANY], words[MANY:])
@@ -99,10 +100,10 @@ def all_kernels() -> list[Kernel]:
 
     def resize(draws: Keystream) -> None:
         with draws.settled():
-            kernels.resize(draws.lent, some.copy(), codes[: len(some)], sizes, domain)
+            rows.resize(draws.lent, some.copy(), codes[: len(some)], sizes, domain)
 
-    some, counted = rows[: 2**14], Counted(1)
-    kernels.put(some, codes[: len(some)], np.zeros(len(some), dtype=np.bool_))
+    some, counted = packed[: 2**14], Counted(1)
+    rows.put(some, codes[: len(some)], np.zeros(len(some), dtype=np.bool_))
     sizes = np.full(len(some), domain // 2 + 8)
     resize(counted)
     return [
@@ -114,7 +115,7 @@ def all_kernels() -> list[Kernel]:
         Kernel("resize", "sets", lambda: resize(stream), len(some), counted.drawn / len(some), "keystream"),
         Kernel("inner", "hashes", lambda: local._space.inner_many(cohorts, codes), MANY, 3 * 8, "memory"),
         Kernel("planes", "people", lambda: plane._perturb_many(codes, stream), MANY, 3 * 8, "keystream"),
-        Kernel("column_sums", "bytes", lambda: kernels.column_sums(rows), rows.nbytes, 1, "memory"),
+        Kernel("column_sums", "bytes", lambda: rows.column_sums(packed), packed.nbytes, 1, "memory"),
         Kernel("occurrences", "reports", lambda: kernels.occurrences(reports, domain), MANY, 2, "memory"),
         Kernel("walsh_hadamard", "numbers", lambda: kernels.walsh_hadamard(walsh), MANY, 8 + 8, "memory"),
         Kernel("decode local hashing", "values", lambda: local._support(cells[0]), MANY, tables[0], "memory"),

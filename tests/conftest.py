@@ -1,4 +1,4 @@
-"""Fixtures of the tests of services and pages. One PostgreSQL and one nursery of collectors serve a whole run."""
+"""Fixtures that several files share. One PostgreSQL and one nursery of collectors serve a whole run."""
 
 from __future__ import annotations
 
@@ -11,11 +11,21 @@ import pytest
 from browsing import chromium, require_browser
 from collecting import STORES, Inside, Postgres, open_place, place_of, postgres, survey
 from serving import Nursery, nursery
+from sottovoce import kernels
 from sottovoce.collector import Store
 from sottovoce.collector.sqlite import SQLiteStore
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
+
+
+@pytest.fixture(params=["numpy", "compiled"])
+def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    """Both ways that a hot loop can go, in turn, whatever the amount of work."""
+    compiled = request.param == "compiled"
+    found = pytest.importorskip("sottovoce.kernels.compiled", exc_type=ImportError) if compiled else None
+    monkeypatch.setattr(kernels.loops, "found", found)
+    return str(request.param)
 
 
 @pytest.fixture(scope="session")

@@ -25,23 +25,13 @@ import sottovoce as sv
 from sottovoce import kernels
 from sottovoce.field import Field
 from sottovoce.geometry import Space
+from sottovoce.kernels import rows as rows_of_bits
 from sottovoce.kernels.threads import side_by_side
 from sottovoce.mechanisms.base import Mechanism
 from sottovoce.privacy import GRID, Probability
 from sottovoce.randomness import Keystream, _simulation_key, last_fair
 
 BOUNDS = [1, 2, 2**46, 2**47, 3 * 2**49, 2**52 - 1, 2**52, 2**52 + 1, GRID - 1, 0x0123456789ABCD]
-
-
-@pytest.fixture(params=["numpy", "compiled"])
-def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
-    """Both ways in turn, whatever the amount of work."""
-    found = None
-    if request.param == "compiled":
-        pytest.importorskip("numba")
-        from sottovoce.kernels import compiled as found  # type: ignore[assignment]
-    monkeypatch.setattr(kernels.loops, "found", found)
-    return str(request.param)
 
 
 def coins(bound: int, count: int, seed: int) -> tuple[list[int], list[int]]:
@@ -90,7 +80,7 @@ def test_column_sums(way: str, width: int, count: int) -> None:
         np.full((count, width), 255, dtype=np.uint8),
     ):
         expected = np.unpackbits(given_rows, axis=1, bitorder="little").sum(axis=0, dtype=np.int64)
-        assert kernels.column_sums(given_rows).tolist() == expected.tolist()
+        assert rows_of_bits.column_sums(given_rows).tolist() == expected.tolist()
 
 
 def test_column_sums_of_many_rows(way: str) -> None:
@@ -99,16 +89,16 @@ def test_column_sums_of_many_rows(way: str) -> None:
     rows[::3, 5] = 0b10
     rows[:, 63] = np.arange(len(rows)) & 0xFF
     expected = np.unpackbits(rows, axis=1, bitorder="little").sum(axis=0, dtype=np.int64)
-    assert kernels.column_sums(rows).tolist() == expected.tolist()
+    assert rows_of_bits.column_sums(rows).tolist() == expected.tolist()
 
 
 @pytest.mark.parametrize("width", [3, 65, 128])
 def test_column_sums_of_a_large_table(way: str, width: int) -> None:
     """Large enough to be read page by page, and some rows that fill none."""
-    count = kernels.LARGE // width + 77
+    count = rows_of_bits.LARGE // width + 77
     rows = np.random.default_rng(width).integers(0, 256, (count, width), dtype=np.uint8)
     bits = [(rows >> np.uint8(bit) & np.uint8(1)).sum(axis=0, dtype=np.int64) for bit in range(8)]
-    assert kernels.column_sums(rows).tolist() == np.stack(bits, axis=1).ravel().tolist()
+    assert rows_of_bits.column_sums(rows).tolist() == np.stack(bits, axis=1).ravel().tolist()
 
 
 def test_a_broken_adder_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -236,7 +226,7 @@ def test_a_failure_is_not_kept(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_answers_that_change_meanwhile_break_nothing(way: str) -> None:
     rows = np.zeros((2, 3), dtype=np.uint8)
     with contextlib.suppress(IndexError):  # NumPy looks for itself.
-        kernels.put(rows, np.array([2**40, -(2**40)]), np.array([True, True]))
+        rows_of_bits.put(rows, np.array([2**40, -(2**40)]), np.array([True, True]))
 
 
 def test_parts_come_back_in_order(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -406,25 +396,6 @@ def test_loops_say_which_words_are_fair(monkeypatch: pytest.MonkeyPatch) -> None
     assert unfair(sv.Projective(100, 1.0, order=7), monkeypatch) == [True, True, True, False, True, False]
 
 
-def test_unfair_words_are_drawn_again() -> None:
-    seen = []
-
-    def loop(coins: Any, some: Any) -> bool:
-        seen.append((coins.tolist(), some.tolist()))
-        return bool((some <= last_fair(12)).all())
-
-    class Words(Keystream):
-        given = iter([5, 2**64 - 1, 7, 2**64 - 1, 2**64 - 2, 9])
-
-        def words(self, count: int) -> Any:
-            return np.array([next(self.given) for _ in range(count)], dtype=np.uint64)
-
-        lent = words
-
-    Words(1).feed(loop, 2, Probability(1, 2), 12)
-    assert seen == [([5, 2**64 - 1], [7, 2**64 - 1]), ([5, 2**64 - 1], [7, 9])]
-
-
 @pytest.mark.parametrize(
     "m",
     [
@@ -520,10 +491,10 @@ LIMIT = 2**32 - 2**32 % len(OTHERS)
 def toggled(held: frozenset[int], draw: int, size: int) -> frozenset[int]:
     """What one draw does to a set: all others that the loop is given are beyond the limit, and must be ignored."""
     rows = np.array([[sum(1 << place for place in held)]], dtype=np.uint8)
-    drawn = np.full((1, kernels.TRIES), 2**32 - 1, dtype=np.uint32)
+    drawn = np.full((1, rows_of_bits.TRIES), 2**32 - 1, dtype=np.uint32)
     drawn[0, 7] = draw
     excess, each = np.array([len(held) - size]), np.array([0])
-    loops = kernels.loops(0) or kernels
+    loops = kernels.loops(0) or rows_of_bits
     left = loops.toggle(drawn, LIMIT, len(OTHERS), each, rows, np.array([CODE]), excess)
     after = frozenset(place for place in range(LENGTH) if rows[0, 0] >> place & 1)
     assert excess[0] == len(after) - size and left == (len(after) != size)
@@ -564,7 +535,9 @@ def test_an_uneven_resizing_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
         @staticmethod
         def toggle(drawn: Any, limit: int, others: int, each: Any, rows: Any, codes: Any, excess: Any) -> int:
             """Takes the last place for the first, which becomes twice as likely."""
-            return kernels.toggle(np.where(drawn == others - 1, 0, drawn), limit, others, each, rows, codes, excess)
+            return rows_of_bits.toggle(
+                np.where(drawn == others - 1, 0, drawn), limit, others, each, rows, codes, excess
+            )
 
     monkeypatch.setattr(kernels.loops, "found", Broken)
     with pytest.raises(AssertionError):
@@ -581,7 +554,7 @@ def test_places_are_drawn_without_bias(way: str, draw: int) -> None:
 
 def test_put(way: str) -> None:
     rows = np.array([[0b1010, 0], [0xFF, 0xFF], [0, 0]], dtype=np.uint8)
-    kernels.put(rows, np.array([[3, 0], [8, 0], [15, 0]])[:, 0], np.array([False, False, True]))
+    rows_of_bits.put(rows, np.array([[3, 0], [8, 0], [15, 0]])[:, 0], np.array([False, False, True]))
     assert rows.tolist() == [[0b0010, 0], [0xFF, 0xFE], [0, 0x80]]
 
 

@@ -88,19 +88,22 @@ def test_columns_reject_the_incomplete_run() -> None:
     assert Chosen([GRID - 1]).below(16, 1).tolist() == [15], "a power of two has no incomplete run"
 
 
-def response(loops: Any, monkeypatch: pytest.MonkeyPatch) -> list[int]:
+def response(found: Any, monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """K-ary response over 13 values; all coins fall tails, and two draws are beyond the last run of multiples of 12."""
-    monkeypatch.setattr(kernels.loops, "found", loops)
+    monkeypatch.setattr(kernels.loops, "found", found)
     stream, out = Chosen([GRID - 1, GRID - 2, 5, GRID - 8, GRID - 1, 6]), np.empty(2, dtype=np.uint8)
     KRR(13, epsilon=1.0)._perturb_into(np.array([4, 9]), stream, out)
     assert next(stream.numbers, None) is None
     return out.tolist()
 
 
-def test_a_response_rejects_the_incomplete_run_too(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_response_rejects_the_incomplete_run_too(way: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """The coins come first, whatever they are; the words that are divided are drawn again like those of `below`."""
+    assert response(kernels.loops.found, monkeypatch) == [6, 6]
+
+
+def test_a_careless_response_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
     compiled: Any = pytest.importorskip("sottovoce.kernels.compiled", exc_type=ImportError)
-    assert response(None, monkeypatch) == response(compiled, monkeypatch) == [6, 6]
 
     class Careless:
         @staticmethod
@@ -110,6 +113,18 @@ def test_a_response_rejects_the_incomplete_run_too(monkeypatch: pytest.MonkeyPat
 
     with pytest.raises(AssertionError):
         response(Careless, monkeypatch)
+
+
+def test_a_loop_is_fed_until_its_words_are_fair() -> None:
+    """Coins stay as they fell."""
+    seen, last = [], GRID - 9
+
+    def loop(coins: Any, some: Any) -> bool:
+        seen.append([[word >> SPARE for word in column.tolist()] for column in (coins, some)])
+        return bool((some >> np.uint64(SPARE) <= last).all())
+
+    Chosen([5, GRID - 1, 7, GRID - 1, GRID - 2, last]).feed(loop, 2, Probability(1, 2), 12)
+    assert seen == [[[5, GRID - 1], [7, GRID - 1]], [[5, GRID - 1], [7, last]]]
 
 
 def test_what_is_lent_is_nobody_elses() -> None:

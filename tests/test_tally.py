@@ -16,7 +16,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import sottovoce as sv
-from sottovoce import kernels
 from sottovoce.domain.columns import as_arrow
 from sottovoce.errors import ReportError
 from sottovoce.kernels import PART
@@ -207,15 +206,6 @@ def test_parts_of_a_column_are_not_put_together(m: Any, sizes: list[int], monkey
     assert 3 * peak < reports.data.nbytes
     twice = pa.chunked_array([*column.chunks, *column.chunks[::-1]])
     assert counted.add_many(column) == m.tally().add_many(twice)
-
-
-@pytest.fixture(params=["numpy", "compiled"])
-def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
-    found = None
-    if request.param == "compiled":
-        found = pytest.importorskip("sottovoce.kernels.compiled", exc_type=ImportError)
-    monkeypatch.setattr(kernels.loops, "found", found)
-    return str(request.param)
 
 
 @pytest.mark.parametrize("kind", ["i1", "i2"])

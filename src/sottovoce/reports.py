@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any, Protocol, overload
 
 from sottovoce.domain.columns import as_numpy
 from sottovoce.errors import ReportError
-from sottovoce.kernels import column_sums, loops, occurrences
+from sottovoce.kernels import loops, occurrences
+from sottovoce.kernels.rows import column_sums
 from sottovoce.lazy import numpy as np
 from sottovoce.lazy import pyarrow as pa
 
@@ -163,6 +164,11 @@ class Bits:
     def empty(self, count: int, wide: bool = False) -> NDArray[Any]:
         return np.empty((count, self.width), dtype=np.uint8)
 
+    def trim(self, rows: NDArray[np.uint8]) -> None:
+        """Rows of any bits become reports: those that stand for no value are cleared."""
+        if self.spare:
+            rows[:, -1] &= np.uint8(0xFF ^ self.spare)
+
     def sums(self, rows: NDArray[np.uint8]) -> NDArray[np.int64]:
         """How many rows have each bit set."""
         return column_sums(rows)[: self.length]
@@ -218,7 +224,7 @@ class CohortBits(Bits):
         for at in range(self.own.length, self.length):
             cohorts |= (rows[:, at >> 3].astype(np.int64) >> (at & 7) & 1) << (at - self.own.length)
         own = rows[:, : self.own.width].copy()
-        own[:, -1] &= np.uint8(0xFF ^ self.own.spare)
+        self.own.trim(own)
         return cohorts, own
 
 

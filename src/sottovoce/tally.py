@@ -7,7 +7,6 @@ and an estimate costs the same after a billion reports as after ten.
 from __future__ import annotations
 
 import inspect
-import math
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
@@ -201,14 +200,14 @@ class Counting:
 
     def counted(self, parts: list[NDArray[Any]]) -> NDArray[np.int64]:
         """What parts of a column would add to the counts. They are checked."""
-        counts, step = np.zeros_like(self.counts), max(PART, self.counts.size)
-        small = min(step, max(self.counts.size, PIECE // (parts[0].itemsize * math.prod(parts[0].shape[1:]))))
-        for part in _pieces(parts, small):
+        counts, size, shape = np.zeros_like(self.counts), self.counts.size, self._mechanism.shape
+        step = max(PART, size)
+        for part in _pieces(parts, min(step, max(size, PIECE // shape.empty(1).nbytes))):
             if self._few:
                 counts += self._few.counts(part)
                 continue
             for at in range(0, len(part), step):
-                counts += self._mechanism._count(self._mechanism.shape.check_many(part[at : at + step]))
+                counts += self._mechanism._count(shape.check_many(part[at : at + step]))
         return counts
 
     def cells(self) -> NDArray[np.int64]:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 FIELD = (numba.uint64,) * 3
 ONE = np.uint64(1)
 SOME = 2**10
-"""Values whose hyperplanes are found together, in the first cache."""
+"""People whose reports are drawn together, in the first cache."""
 
 
 @numba.njit(inline="always")
@@ -204,24 +204,23 @@ def planes(
 ) -> None:
     """For each value, a hyperplane through its point or not, from the digits that are free. `vectors` becomes it.
 
-    Some at a time: first the free digits, with a zero where the point has its leading 1; then all inner products; then
-    the digit that makes them what they should be.
+    First the free digits, with a zero where the point has its leading 1; then all inner products; then the digit that
+    makes them what they should be.
     """
-    leads, points, products = np.empty(SOME, dtype=np.int64), np.empty(SOME, np.uint64), np.empty(SOME, np.uint64)
-    for at in range(0, codes.size, SOME):
-        some = vectors[at : at + SOME]
-        for i in range(some.size):
-            lead = leads[i] = _place(codes[at + i], starts)
-            points[i] = powers[lead] + codes[at + i] - starts[lead]
-            free = some[i]
-            if through[at + i]:
-                k = _place(lines[at + i], starts)
-                free = powers[k] + lines[at + i] - starts[k]
-            high, low = _cut(free, lead, powers, degree)
-            some[i] = high * powers[lead] * order + low
-        inner(some, points[: some.size], order, degree, modulus, products[: some.size])
-        for i in range(some.size):
-            wanted = np.uint64(not through[at + i])
-            digit = wanted ^ products[i] if degree else (wanted + order - products[i]) % order
-            vector = some[i] + powers[leads[i]] * digit
-            some[i] = _line(vector, powers, starts, inverses, order, degree, modulus)[1]
+    count = codes.size
+    leads, points, products = np.empty(count, np.int64), np.empty(count, np.uint64), np.empty(count, np.uint64)
+    for i in range(count):
+        lead = leads[i] = _place(codes[i], starts)
+        points[i] = powers[lead] + codes[i] - starts[lead]
+        free = vectors[i]
+        if through[i]:
+            k = _place(lines[i], starts)
+            free = powers[k] + lines[i] - starts[k]
+        high, low = _cut(free, lead, powers, degree)
+        vectors[i] = high * powers[lead] * order + low
+    inner(vectors, points, order, degree, modulus, products)
+    for i in range(count):
+        wanted = np.uint64(not through[i])
+        digit = wanted ^ products[i] if degree else (wanted + order - products[i]) % order
+        vector = vectors[i] + powers[leads[i]] * digit
+        vectors[i] = _line(vector, powers, starts, inverses, order, degree, modulus)[1]

@@ -210,7 +210,7 @@ class Memoized(Chained):
         chances = (self.instantaneous.p, self.instantaneous.q)
         ones, zeros = (stream.coin_rows(chance, np.empty_like(kept)) for chance in chances)
         sent: NDArray[Any] = kept & ones | ~kept & zeros
-        sent[:, -1] &= np.uint8(0xFF ^ Bits(self._size).spare)
+        Bits(self._size).trim(sent)
         return sent
 
     # What travels.

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from sottovoce.domain import Domain, Label
 from sottovoce.errors import ParameterError
-from sottovoce.kernels import put, resize
+from sottovoce.kernels.rows import put, resize
 from sottovoce.lazy import numpy as np
 from sottovoce.mechanisms.combinations import Combinations, sample, sample_many
 from sottovoce.mechanisms.pure import Pure
@@ -165,8 +165,7 @@ def _bit_sets(
     value over another, nor does the toggling, so that every set of the right size is as likely as any other.
     """
     stream.coin_rows(round_down(Fraction(int(others.max()), shape.length)), rows)
-    if shape.spare:
-        rows[:, -1] &= np.uint8(0xFF ^ shape.spare)
+    shape.trim(rows)
     put(rows, codes, np.zeros(codes.size, dtype=bool))
     resize(stream.lent, rows, codes, others, shape.length)
     put(rows, codes, truth)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from sottovoce.domain import Domain, Label
 from sottovoce.errors import ParameterError
-from sottovoce.kernels import put
+from sottovoce.kernels.rows import put
 from sottovoce.lazy import numpy as np
 from sottovoce.mechanisms.pure import Pure
 from sottovoce.privacy import (
@@ -121,8 +121,7 @@ def noisy_bits(
 ) -> NDArray[np.uint8]:
     """Rows of bits become 1 with probability p at the places of a row and with probability q elsewhere."""
     stream.coin_rows(q, rows)
-    if shape.spare:
-        rows[:, -1] &= np.uint8(0xFF ^ shape.spare)
+    shape.trim(rows)
     for column in places.T:  # Where two places coincide, the last coin counts: it falls like the first.
         put(rows, column, stream.bernoulli(p, len(places)))
     return rows
