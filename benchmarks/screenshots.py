@@ -43,7 +43,7 @@ def poll(folder: str) -> Iterator[dict[str, Any]]:
     command = [*SOTTO, "poll", *POLL, "--port", "0", "--host", "127.0.0.1", "--json", "--duration", "300"]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=folder)
     try:
-        assert process.stdout is not None  # noqa: S101
+        assert process.stdout is not None
         yield json.loads(process.stdout.readline())
     finally:
         process.terminate()
