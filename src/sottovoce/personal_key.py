@@ -94,7 +94,8 @@ class PersonalKey:
 
     @classmethod
     def read(cls, path: str | os.PathLike[str]) -> Self:
-        """The key in a file."""
+        """The key in a file, which is closed to everybody but its owner."""
+        private_files.close_to_others(path)
         try:
             text = Path(path).read_text("ascii").strip()
         except (OSError, UnicodeDecodeError) as error:

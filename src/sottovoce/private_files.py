@@ -22,9 +22,10 @@ def write_new(path: str | os.PathLike[str], text: str) -> None:
 
 
 def close_to_others(path: str | os.PathLike[str]) -> None:
-    """Take a file away from everybody but its owner. A file of somebody else, or none, stays as it is."""
-    with suppress(FileNotFoundError, PermissionError):
-        if stat.S_IMODE(os.stat(path).st_mode) & OTHERS:
+    """Take a file away from everybody but its owner. What cannot be changed, or is no file, stays as it is."""
+    with suppress(OSError, ValueError):
+        mode = os.stat(path).st_mode
+        if stat.S_ISREG(mode) and mode & OTHERS:
             os.chmod(path, OWNER_ONLY)
 
 
