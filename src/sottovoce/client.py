@@ -26,7 +26,7 @@ from datetime import UTC, datetime
 from os import PathLike
 from typing import Any
 
-from sottovoce import wire
+from sottovoce import envelope, wire
 from sottovoce.drafts import Draft, Drafts
 from sottovoce.errors import DomainError, ParameterError, Refusal, SottovoceError
 from sottovoce.ledger import Entries, Ledger
@@ -34,6 +34,7 @@ from sottovoce.mechanisms import Mechanism
 from sottovoce.mechanisms.longitudinal import Longitudinal
 from sottovoce.randomness import SYSTEM
 from sottovoce.survey import Survey
+from sottovoce.wire import Sendable
 
 MAX_ANSWER = 2**16
 """Characters of an answer's text; no domain has use for more."""
@@ -105,7 +106,7 @@ class Respondent:
         answers: Mapping[str, Any],
         wave: int = 0,
         covariates: Mapping[str, Any] | None = None,
-    ) -> bytes:
+    ) -> Sendable:
         """The very bytes that `answer` will give. They are drawn and kept, but not charged.
 
         The answers are final from then on: a later `preview` or `answer` of the wave gives these bytes, whatever the
@@ -115,15 +116,20 @@ class Respondent:
         _check_wave(survey, wave)
         with self.ledger.transaction() as entries:
             kept = entries.report(survey.digest, wave)
-            return kept or self._draft(entries, survey, answers, wave, covariates).body
+            if kept is not None:
+                return envelope.sendable(survey, kept)
+            draft = self._draft(entries, survey, answers, wave, covariates)
+        return envelope.sendable(survey, draft.body, draft.submission)
 
-    def drawn(self, survey: Survey | bytes, wave: int = 0) -> bytes | None:
+    def drawn(self, survey: Survey | bytes, wave: int = 0) -> Sendable | None:
         """What was drawn for a wave, sent or not; None as long as its answers may still change."""
         survey = load(survey)
         _check_wave(survey, wave)
         with self.ledger.transaction() as entries:
-            draft = Drafts(entries, survey.digest).get(wave)
-            return entries.report(survey.digest, wave) or (draft and draft.body)
+            kept, draft = entries.report(survey.digest, wave), Drafts(entries, survey.digest).get(wave)
+        if kept is not None:
+            return envelope.sendable(survey, kept)
+        return draft and envelope.sendable(survey, draft.body, draft.submission)
 
     def answer(
         self,
@@ -131,8 +137,8 @@ class Respondent:
         answers: Mapping[str, Any],
         wave: int = 0,
         covariates: Mapping[str, Any] | None = None,
-    ) -> bytes:
-        """The bytes to send: randomized, charged and kept before they are handed out.
+    ) -> Sendable:
+        """The bytes to send: randomized, charged and kept before they are handed out, and sealed for a shuffler.
 
         A wave is answered once. Asked again, with whatever answers, the device gives the same bytes.
         """
@@ -141,10 +147,10 @@ class Respondent:
         with self.ledger.transaction() as entries:
             kept = entries.report(survey.digest, wave)
             if kept is not None:
-                return kept
+                return envelope.sendable(survey, kept)
             draft = self._draft(entries, survey, answers, wave, covariates)
             Drafts(entries, survey.digest).release(survey.id, wave, draft, _remembered(survey))
-        return draft.body
+        return envelope.sendable(survey, draft.body)
 
     def _check(self, survey: Survey) -> None:
         expected = self.pins.get(survey.id, survey.digest)
@@ -154,6 +160,8 @@ class Respondent:
             raise Refusal(
                 f"survey {survey.id} is for curators, to whom its answers are given: no device sends a report"
             )
+        if survey.shuffle is not None:
+            envelope.refuse_unless_sealing_works(survey)
         if survey.expires is not None and self._now() >= survey.expires:
             raise Refusal(f"survey {survey.id} expired at {survey.expires.isoformat()}")
 
@@ -242,5 +250,7 @@ def _draw(
                 reports[question.id], costs[question.id] = mechanism.randomize(value), mechanism.epsilon
         except SottovoceError as error:
             raise type(error)(f"{question.id}: {error}") from None
-    submission = wire.Submission(secrets.token_hex(16), survey.digest, wave, reports, public)
-    return Draft(wire.encode(submission), None, costs), memories
+    submission = wire.encode(wire.Submission(secrets.token_hex(16), survey.digest, wave, reports, public))
+    if survey.shuffle is None:
+        return Draft(submission, None, costs), memories
+    return Draft(envelope.seal(survey, submission), submission, costs), memories

@@ -34,7 +34,7 @@ budget_option = click.option("--budget", type=float, help="What the person may s
 @click.option("--public", multiple=True, metavar="NAME=VALUE", help="A public covariate; may be given more than once.")
 @click.option("--preview", is_flag=True, help="Draw and show the very bytes that would be sent; nothing is charged.")
 @click.option("--yes", is_flag=True, help="The answers are final: do not ask.")
-@click.option("--output", "-o", type=FILE, help="Append the submission to this file, a line each.")
+@click.option("--output", "-o", type=FILE, help="Append what is to be sent to this file, a line each.")
 @json_option
 def answer(
     survey: Path,
@@ -57,6 +57,7 @@ def answer(
     Answers are final before their report is drawn and shown, with --preview too: nobody can choose among draws. On a
     terminal it asks first. Whoever sees a report and does not send it biases the estimate.
     """
+    from sottovoce import envelope
     from sottovoce.client import Respondent
 
     asked = _published(survey)
@@ -68,15 +69,19 @@ def answer(
     if not yes and not _final(me, asked, wave):
         click.echo("nothing was drawn", err=True)
         return None
-    body = (me.preview if preview else me.answer)(asked, given, wave, covariates)
+    sent = (me.preview if preview else me.answer)(asked, given, wave, covariates)
+    line = sent.decode() if asked.shuffle is None else envelope.to_line(sent)
     if output and not preview:
-        _append(output, body)
+        _append(output, line)
     if as_json:
-        return print_json({"sent": not preview, "bytes": len(body), "submission": body.decode(),
+        return print_json({"sent": not preview, "bytes": len(sent), "address": sent.address,
+                           "submission": sent.submission and sent.submission.decode(),
+                           **({"envelope": line} if asked.shuffle else {}),
                            "spent": me.ledger.spent, "budget": me.ledger.budget})  # fmt: skip
-    click.echo(body.decode())
-    click.echo(f"{'not sent; ' if preview else ''}{len(body)} bytes; epsilon spent in all: {me.ledger.spent:.6g} "
-               f"of {me.ledger.budget:.6g}", err=True)  # fmt: skip
+    click.echo(sent.submission.decode() if preview and sent.submission else line)
+    sealed = f" sealed for {sent.address}" if sent.address else ""
+    click.echo(f"{'not sent; ' if preview else ''}{len(sent)} bytes{sealed}; epsilon spent in all: "
+               f"{me.ledger.spent:.6g} of {me.ledger.budget:.6g}", err=True)  # fmt: skip
     return None
 
 
@@ -177,9 +182,9 @@ def guarantees(survey: Survey) -> dict[str, Any]:
     return {"guarantee": survey.guarantee.to_dict()} if survey.guarantee else {}
 
 
-def _append(path: Path, body: bytes) -> None:
+def _append(path: Path, line: str) -> None:
     try:
         with path.open("ab") as file:
-            file.write(body + b"\n")
+            file.write(line.encode() + b"\n")
     except OSError as error:
         raise FileError(f"{path}: cannot be written (ask again for the same bytes): {error.strerror}") from None
