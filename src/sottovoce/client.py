@@ -18,8 +18,6 @@ True
 
 from __future__ import annotations
 
-import hashlib
-import hmac
 import json
 import secrets
 from collections.abc import Callable, Mapping
@@ -28,13 +26,15 @@ from datetime import UTC, datetime
 from os import PathLike
 from typing import Any
 
-from sottovoce import wire
+from sottovoce import envelope, wire
+from sottovoce.drafts import Draft, Drafts
 from sottovoce.errors import DomainError, ParameterError, Refusal, SottovoceError
-from sottovoce.ledger import Draft, Entries, Ledger
+from sottovoce.ledger import Entries, Ledger
 from sottovoce.mechanisms import Mechanism
 from sottovoce.mechanisms.longitudinal import Longitudinal
 from sottovoce.randomness import SYSTEM
 from sottovoce.survey import Survey
+from sottovoce.wire import Sendable
 
 MAX_ANSWER = 2**16
 """Characters of an answer's text; no domain has use for more."""
@@ -106,13 +106,30 @@ class Respondent:
         answers: Mapping[str, Any],
         wave: int = 0,
         covariates: Mapping[str, Any] | None = None,
-    ) -> bytes:
-        """The very bytes that `answer` will give for these answers. They are drawn and kept, but not charged."""
+    ) -> Sendable:
+        """The very bytes that `answer` will give. They are drawn and kept, but not charged.
+
+        The answers are final from then on: a later `preview` or `answer` of the wave gives these bytes, whatever the
+        answers are then. Who looks and does not send biases the estimate.
+        """
         survey = load(survey)
         _check_wave(survey, wave)
         with self.ledger.transaction() as entries:
             kept = entries.report(survey.digest, wave)
-            return kept or self._draft(entries, survey, answers, wave, covariates).body
+            if kept is not None:
+                return envelope.sendable(survey, kept)
+            draft = self._draft(entries, survey, answers, wave, covariates)
+        return envelope.sendable(survey, draft.body, draft.submission)
+
+    def drawn(self, survey: Survey | bytes, wave: int = 0) -> Sendable | None:
+        """What was drawn for a wave, sent or not; None as long as its answers may still change."""
+        survey = load(survey)
+        _check_wave(survey, wave)
+        with self.ledger.transaction() as entries:
+            kept, draft = entries.report(survey.digest, wave), Drafts(entries, survey.digest).get(wave)
+        if kept is not None:
+            return envelope.sendable(survey, kept)
+        return draft and envelope.sendable(survey, draft.body, draft.submission)
 
     def answer(
         self,
@@ -120,8 +137,8 @@ class Respondent:
         answers: Mapping[str, Any],
         wave: int = 0,
         covariates: Mapping[str, Any] | None = None,
-    ) -> bytes:
-        """The bytes to send: randomized, charged and kept before they are handed out.
+    ) -> Sendable:
+        """The bytes to send: randomized, charged and kept before they are handed out, and sealed for a shuffler.
 
         A wave is answered once. Asked again, with whatever answers, the device gives the same bytes.
         """
@@ -130,12 +147,10 @@ class Respondent:
         with self.ledger.transaction() as entries:
             kept = entries.report(survey.digest, wave)
             if kept is not None:
-                return kept
+                return envelope.sendable(survey, kept)
             draft = self._draft(entries, survey, answers, wave, covariates)
-            entries.charge(survey.id, survey.digest, wave, draft.costs)
-            entries.remember(survey.digest, draft.memories)
-            entries.keep_report(survey.digest, wave, draft.body)
-        return draft.body
+            Drafts(entries, survey.digest).release(survey.id, wave, draft, _remembered(survey))
+        return envelope.sendable(survey, draft.body)
 
     def _check(self, survey: Survey) -> None:
         expected = self.pins.get(survey.id, survey.digest)
@@ -145,6 +160,8 @@ class Respondent:
             raise Refusal(
                 f"survey {survey.id} is for curators, to whom its answers are given: no device sends a report"
             )
+        if survey.shuffle is not None:
+            envelope.refuse_unless_sealing_works(survey)
         if survey.expires is not None and self._now() >= survey.expires:
             raise Refusal(f"survey {survey.id} expired at {survey.expires.isoformat()}")
 
@@ -162,18 +179,22 @@ class Respondent:
         wave: int,
         covariates: Mapping[str, Any] | None,
     ) -> Draft:
-        """One draw for each question; asked again about the same answers, the same draft."""
+        """One draw for each question and wave. Asked again, about whatever answers, the same draft."""
         self._check(survey)
         entries.pin(survey.id, survey.digest)
-        _check_answers(survey, answers)
-        public = wire.check_covariates(covariates or {}, survey)
-        key = _fingerprint(entries.owner["secret"], answers, public)
-        draft = entries.draft(survey.digest, wave, key)
+        drafts = Drafts(entries, survey.digest)
+        draft = drafts.get(wave)
         if draft is None:
-            draft = _draw(entries, survey, answers, wave, public)
-            entries.refuse_beyond_budget(draft.costs)
-            entries.keep_draft(survey.digest, wave, key, draft)
+            _check_answers(survey, answers)
+            public = wire.check_covariates(covariates or {}, survey)
+            draft, memories = _draw(entries, survey, answers, wave, public)
+            drafts.keep(wave, draft, memories)
         return draft
+
+
+def _remembered(survey: Survey) -> set[str]:
+    """The questions whose mechanisms keep something from one wave to the next."""
+    return {question.id for question in survey.questions if isinstance(question.mechanism, Longitudinal)}
 
 
 def _cost(mechanism: Mechanism) -> float:
@@ -206,9 +227,16 @@ def _check_answers(survey: Survey, answers: object) -> None:
     for question, answer in answers.items():
         if isinstance(answer, str) and len(answer) > MAX_ANSWER:
             raise DomainError(f"{question}: an answer must have at most {MAX_ANSWER:,} characters, got {len(answer):,}")
+    try:
+        json.dumps(list(answers.items()), default=repr)  # What cannot be written cannot be shown in a message either.
+    except (TypeError, ValueError, RecursionError):
+        raise DomainError("answers must be text, numbers, truth values or lists of them, got something else") from None
 
 
-def _draw(entries: Entries, survey: Survey, answers: Mapping[str, Any], wave: int, public: Mapping[str, Any]) -> Draft:
+def _draw(
+    entries: Entries, survey: Survey, answers: Mapping[str, Any], wave: int, public: Mapping[str, Any]
+) -> tuple[Draft, dict[str, Any]]:
+    """A new draft, and what each mechanism that remembers something has to remember."""
     reports, costs, memories = {}, {}, {}
     for question in survey.questions:
         mechanism, value = question.mechanism, answers.get(question.id)
@@ -222,18 +250,7 @@ def _draw(entries: Entries, survey: Survey, answers: Mapping[str, Any], wave: in
                 reports[question.id], costs[question.id] = mechanism.randomize(value), mechanism.epsilon
         except SottovoceError as error:
             raise type(error)(f"{question.id}: {error}") from None
-    submission = wire.Submission(secrets.token_hex(16), survey.digest, wave, reports, public)
-    return Draft(wire.encode(submission), costs, memories)
-
-
-def _fingerprint(secret: bytes, answers: Mapping[str, Any], public: Mapping[str, Any]) -> bytes:
-    """Answers are not kept: only a digest of them under a secret of the store, to tell whether they are the same."""
-    try:
-        text = json.dumps([sorted(answers.items()), sorted(public.items())], default=_plain, ensure_ascii=True)
-    except (TypeError, ValueError, RecursionError):
-        raise DomainError("answers must be text, numbers, truth values or lists of them, got something else") from None
-    return hmac.new(secret, text.encode("ascii"), hashlib.sha256).digest()
-
-
-def _plain(answer: object) -> object:
-    return sorted(map(repr, answer)) if isinstance(answer, set | frozenset) else repr(answer)
+    submission = wire.encode(wire.Submission(secrets.token_hex(16), survey.digest, wave, reports, public))
+    if survey.shuffle is None:
+        return Draft(submission, None, costs), memories
+    return Draft(envelope.seal(survey, submission), submission, costs), memories

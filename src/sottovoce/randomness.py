@@ -69,6 +69,13 @@ class Source(ABC):
     def draw(self) -> int:
         """An integer, uniform over 0 .. 2^53 - 1."""
 
+    def role(self, name: str, code: int | str | None = None) -> Source:
+        """The source for draws that play a part: cohort, permanent, instantaneous, fresh or report.
+
+        Where draws are independent anyway, it is this one. A personal key derives other draws for each part and code.
+        """
+        return self
+
     def bernoulli(self, p: Probability) -> bool:
         return self.draw() < threshold(p)
 

@@ -24,7 +24,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
 
-from sottovoce import durable
+from sottovoce import durable, private_files
 from sottovoce.errors import SealError
 
 OVERHEAD = 48
@@ -89,6 +89,7 @@ class PrivateKey:
     def at(cls, path: str | os.PathLike[str]) -> Self:
         """The key kept in a file that only its owner may read; made there the first time."""
         where = Path(path)
+        private_files.close_to_others(where)
         try:
             return cls.from_text(where.read_text().strip())
         except FileNotFoundError:
