@@ -144,7 +144,11 @@ class Handler(BaseHTTPRequestHandler):
         kept = [(k, v) for k, v in answer.getheaders() if k.lower() not in HOP_HEADERS | {"content-length", "etag"}]
         self.reply(answer.status, kept, data)
 
-    do_GET = do_POST = do_HEAD = do_OPTIONS = do_PUT = do_DELETE = do_CONNECT = forward
+    def __getattr__(self, name: str) -> Any:
+        """Whatever the method is, it is written down and passed on."""
+        if not name.startswith("do_"):
+            raise AttributeError(name)
+        return self.forward
 
     def reply(self, status: int, headers: list[tuple[str, str]], data: bytes) -> None:
         self.send_response_only(status)

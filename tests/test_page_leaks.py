@@ -103,7 +103,8 @@ def visit(browser: Browser, site: Site, name: str, answer: Any, seed: int, edits
         through.begin("answer")
         fill_in(page, name, answer)
         page.evaluate("reseed", seed)
-        page.get_by_role("button", name="See what would be sent").click()
+        page.get_by_role("button", name="Go on").click()
+        page.get_by_role("button", name="My answers are final").click()
         made.shown = page.locator("#bytes").inner_text()
         end("answer")
         through.begin("send")
@@ -137,10 +138,11 @@ def differences(first: Visit, second: Visit) -> list[str]:
             found.append(f"request: {a.content} and {b.content}")
         elif a.phase in ("answer", "send") and abs(a.seconds - b.seconds) > LATE_SECONDS:
             found.append(f"time: {a.url} after {a.seconds:.1f} and {b.seconds:.1f} seconds")
-    for phase in first.storage:
-        if first.storage[phase] != second.storage[phase]:
-            found.append(f"storage, {phase}: {first.storage[phase]} and {second.storage[phase]}")
-    return found
+    return found + [
+        f"storage, {phase}: {kept} and {second.storage[phase]}"
+        for phase, kept in first.storage.items()
+        if kept != second.storage[phase]
+    ]
 
 
 def compare(browser: Browser, site: Site, name: str, edits: dict[str, Edit] | None = None) -> list[str]:
@@ -165,8 +167,10 @@ def test_nothing_but_the_report_depends_on_the_answer(browser: Browser, site: Si
     assert compare(browser, site, name) == []
 
 
-PLACE = "const { reports } = JSON.parse(body);"
-"""Where the page knows the answers and what was drawn for them: mistakes are planted before this."""
+PLACE = "check({ ...context, body: await me.preview("
+"""Where the page has the draw made for the answers: mistakes are planted before this."""
+SENDING = "const { survey, body } = context;"
+"""Where the page begins to send what was drawn."""
 LONG = "String(Object.values(answers)).length > 9"
 MISTAKES = {
     "request header": 'fetch("/assets/icon.svg", { headers: { "x-trace": btoa(JSON.stringify(answers)) } });',
@@ -176,7 +180,8 @@ MISTAKES = {
     "address": 'new Image().src = `/assets/icon.svg?${btoa(JSON.stringify(answers))}`;',
     "order": f'{{ const two = ["icon.svg", "style.css"]; if ({LONG}) two.reverse(); '
              'for (const one of two) await fetch(`/assets/${one}`, { cache: "reload" }); }',
-    "time": f"const real = performance.now(); while ({LONG} && performance.now() - real < 4000);",
+    "time": f"const {{ answers = {{}} }} = context; "
+            f"if ({LONG}) await new Promise((done) => setTimeout(done, 4000));",
     "sessionStorage": 'sessionStorage.setItem("last", JSON.stringify(answers));',
     "cookie": 'document.cookie = `last=${btoa(JSON.stringify(answers))}`;',
     "history": "history.replaceState(answers, '');",
@@ -188,10 +193,10 @@ MISTAKES = {
 QUICK = ("request header", "request or none", "localStorage")
 
 
-def planted(mistake: str) -> Edit:
+def planted(mistake: str, place: str) -> Edit:
     def edit(script: str) -> str:
-        assert script.count(PLACE) == 1
-        return script.replace(PLACE, f"{mistake}\n  {PLACE}")
+        assert script.count(place) == 1
+        return script.replace(place, f"{mistake}\n  {place}")
 
     return edit
 
@@ -200,6 +205,6 @@ def planted(mistake: str) -> Edit:
     "mistake", [pytest.param(one, marks=() if one in QUICK else pytest.mark.slow) for one in MISTAKES]
 )
 def test_a_planted_mistake_is_noticed(browser: Browser, site: Site, mistake: str) -> None:
-    edits = {"/assets/respondent.js": planted(MISTAKES[mistake])}
-    found = compare(browser, site, "town", edits)
+    place = SENDING if mistake == "time" else PLACE
+    found = compare(browser, site, "town", {"/assets/respondent.js": planted(MISTAKES[mistake], place)})
     assert found, f"{mistake}: it was not noticed"
