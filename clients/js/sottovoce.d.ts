@@ -28,13 +28,15 @@ export declare class Source {
   role(name: string, code?: number | string): Source;
 }
 
-/** HMAC with SHA-256, for keys of at most 64 bytes. */
-export declare function hmac(key: Uint8Array, data: Uint8Array): Uint8Array;
+/** The 32 bytes of the SHA-256 digest of some bytes, at once: inside a transaction nothing can be waited for. */
+export declare function sha256(data: Uint8Array): Uint8Array;
 
 /** Where draws and ids come from instead of crypto.getRandomValues: see "sottovoce/personal-key". */
 export interface DrawKey {
   source(digest: string, question: string, wave: number, answer: unknown): Source;
   reportId(digest: string, wave: number): string;
+  /** A name by which a store knows the key again. */
+  name(digest: string): string;
 }
 
 export interface Step {

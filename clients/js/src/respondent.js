@@ -106,10 +106,13 @@ export class Respondent {
    */
   #draft(state, survey, answers, { wave = 0, covariates = {} } = {}) {
     whole("wave", wave, 0, survey.waves - 1);
-    const kept = own(state.surveys, survey.digest) ?? { reports: {}, memories: {}, drafts: {}, owed: [] };
+    const key = this.key?.name(survey.digest) ?? null;
+    const kept = own(state.surveys, survey.digest) ?? { key, reports: {}, memories: {}, drafts: {}, owed: [] };
     if (own(kept.reports, wave)) return { body: kept.reports[wave] };
     this.#check(state, survey);
     if (!own(kept.drafts, wave)) {
+      // Another key, or none, would draw again what was drawn for good.
+      demand(Refusal, kept.key === key, `survey ${survey.id} must be answered with the same key as before`, key);
       checkAnswers(survey, answers);
       checkCovariates(covariates, survey);
       kept.drafts[wave] = this.#draw(survey, answers, { wave, covariates }, kept);
@@ -144,7 +147,7 @@ export class Respondent {
 /** A store of the former version kept digests of answers beside their secret: both go, and the drafts with them. */
 function upgraded(state) {
   if (state?.version !== 1) return state;
-  for (const kept of Object.values(state.surveys)) Object.assign(kept, { drafts: {}, owed: [] });
+  for (const kept of Object.values(state.surveys)) Object.assign(kept, { key: null, drafts: {}, owed: [] });
   const { secret, ...rest } = state;
   return { ...rest, version: VERSION };
 }

@@ -79,7 +79,7 @@ test("a store of the former version loses its secret and its drafts, and nothing
   const store = new MemoryStore({ version: 1, budget: 7, secret: "5ec2e7", pins: {}, charges: [charge], surveys });
   const me = respondent({ store });
   assert.deepEqual((await me.ledger()).charges, [charge]);
-  const left = { reports: {}, memories: { a: { answers: {} } }, drafts: {}, owed: [] };
+  const left = { reports: {}, memories: { a: { answers: {} } }, drafts: {}, owed: [], key: null };
   assert.deepEqual(store.state, { version: 2, budget: 7, pins: {}, charges: [charge], surveys: { [digest]: left } });
   await me.answer(asked, { smokes: "no" });
 });
