@@ -34,6 +34,11 @@ export class Source {
     while (bits >= limit);
     return bits % k;
   }
+
+  /** The draws of one role. Here all roles draw from the same; those of a personal key have their own each. */
+  role() {
+    return this;
+  }
 }
 
 /** So many random bytes, in hexadecimal digits. */

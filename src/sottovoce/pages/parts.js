@@ -37,7 +37,7 @@ export const steps = (now) =>
   element(
     "ol",
     { class: "steps", "aria-label": say("respondent.steps") },
-    ["answer", "check", "sent"].map((key) =>
+    ["answer", "final", "check", "sent"].map((key) =>
       element("li", key === now ? { "aria-current": "step" } : {}, say(`respondent.step_${key}`)),
     ),
   );

@@ -1,12 +1,12 @@
-/** The page of a person who answers: odds, rehearsal, the bytes that would be sent, one draw, a receipt, the ledger. */
+/** The page of a person who answers: odds, rehearsal, final answers, one draw, the bytes, a receipt, the ledger. */
 
 import { Refusal, StoreError, Survey } from "./sottovoce.js";
 import { deliver, fetchSurvey, hand, Rejected } from "./delivery.js";
-import { acknowledge, acknowledged, drawn, me, sealed } from "./device.js";
-import { element, put, theirs } from "./dom.js";
+import { acknowledge, acknowledged, drafted, drawn, me, sealed } from "./device.js";
+import { element, put } from "./dom.js";
+import { check, confirm } from "./final.js";
 import { number, say, switcher } from "./language.js";
 import { ledger } from "./ledger.js";
-import { labelOf, meaning } from "./odds.js";
 import { button, forTechnicians, guarantee, head, note, paragraph, publicCard, questionCard, show } from "./parts.js";
 import { refusalNote, resultsLink, steps, sum, waveOf } from "./parts.js";
 import { receipt } from "./receipt.js";
@@ -26,6 +26,11 @@ async function ask(context) {
     show(title, about, closed, element("div", { class: "actions" }, resultsLink()), await ledger(again, true));
     return;
   }
+  const draft = await drafted(survey, wave);
+  if (draft) {
+    check({ ...context, body: draft }, release);
+    return;
+  }
   const cards = survey.questions.map((question, at) => questionCard(survey, question, written[question.id], at));
   const open = publicCard(survey.covariates);
   const submit = async (event) => {
@@ -38,9 +43,8 @@ async function ask(context) {
       return;
     }
     const given = (list) => Object.fromEntries(list.map((one) => [one.id, one.read()]));
-    await guarded(context, () =>
-      check({ ...context, again: form, answers: given(cards), covariates: given(open.fields) }),
-    );
+    const next = { ...context, answers: given(cards), covariates: given(open.fields) };
+    confirm(next, { go: () => guarded(context, () => draw(next)), back });
   };
   const form = element(
     "form",
@@ -57,9 +61,18 @@ async function ask(context) {
   );
   const page = [about, waveOf(survey, wave), steps("answer"), guarantee(survey), form];
   const back = async () => show(title, page, await ledger(again));
-  Object.assign(form, { back });
   await back();
 }
+
+/** The one draw of a wave. It makes the answers final; then it is shown. */
+async function draw(context) {
+  const { survey, wave, answers, covariates } = context;
+  check({ ...context, body: await me.preview(survey, answers, { wave, covariates }) }, release);
+}
+
+/** Charge what was drawn and shown, and send it. */
+const release = (context) =>
+  guarded(context, async () => send({ ...context, body: await me.answer(context.survey, {}, { wave: context.wave }) }));
 
 /** Run a step; what goes wrong is shown on the page. */
 async function guarded(context, step) {
@@ -68,82 +81,6 @@ async function guarded(context, step) {
   } catch (error) {
     failed(error, context);
   }
-}
-
-/** One row of what will be sent: the question, the answer that stays here, and what the report says. */
-function checkRow(question, written, answer, report) {
-  const own =
-    question.kind === "multiple"
-      ? answer.map((value) => labelOf({}, value)).join(", ") || say("common.nothing")
-      : labelOf(question, answer);
-  return element(
-    "section",
-    { class: "sent" },
-    theirs(question.text, "h2"),
-    element(
-      "dl",
-      { class: "pairs" },
-      element("dt", {}, say("check.own")),
-      theirs(own, "dd"),
-      element("dt", {}, say("check.report")),
-      element("dd", {}, theirs(meaning(question, written, report).text, "strong")),
-    ),
-  );
-}
-
-const hostOf = ({ shuffle }) => (shuffle ? new URL(shuffle.address).host : location.host);
-
-/** All that would be sent, before it is. */
-async function check(context) {
-  const { survey, written, wave, answers, covariates, again } = context;
-  const body = await me.preview(survey, answers, { wave, covariates });
-  const { reports } = JSON.parse(body);
-  const size = new TextEncoder().encode(body).length;
-  const sending = button("check.send", async () => {
-    sending.disabled = true;
-    await guarded(context, async () =>
-      send({ ...context, body: await me.answer(survey, answers, { wave, covariates }) }),
-    );
-  });
-  show(
-    element("h1", {}, say("check.title")),
-    steps("check"),
-    element(
-      "section",
-      { class: "card" },
-      paragraph("check.drawn"),
-      survey.questions.map((question) =>
-        checkRow(question, written[question.id], answers[question.id], reports[question.id]),
-      ),
-      survey.covariates.length > 0 &&
-        element(
-          "section",
-          { class: "sent" },
-          element("h2", {}, say("respondent.public")),
-          element(
-            "dl",
-            { class: "pairs" },
-            survey.covariates.map((one) => [theirs(one.text ?? one.id, "dt"), theirs(covariates[one.id], "dd")]),
-          ),
-        ),
-    ),
-    element(
-      "section",
-      { class: "card" },
-      element("h2", {}, say("check.bytes")),
-      paragraph("check.bytes_help", { size, host: hostOf(survey) }),
-      survey.shuffle && paragraph("check.sealed"),
-      element("pre", { tabindex: "0", id: "bytes" }, body),
-      element("p", { class: "soft small" }, say("check.fields")),
-    ),
-    element(
-      "div",
-      { class: "actions" },
-      sending,
-      button("check.back", () => again.back(), { class: "plain" }),
-    ),
-    element("p", { class: "soft small" }, say("check.once")),
-  );
 }
 
 /** Send until it is acknowledged; a wait says why, for how long, and can be cut short. */
@@ -253,11 +190,11 @@ function failed(error, context) {
   );
 }
 
-/** The wave to begin with: one that is named in the address, or the last that was answered, or the first. */
-function firstWave({ waves }, reports) {
+/** The wave to begin with: one that is named in the address, or the last for which a draw was made, or the first. */
+function firstWave({ waves }, { reports, drafts }) {
   const named = Number(asked.get("wave") ?? NaN) - 1;
   if (Number.isInteger(named) && named >= 0 && named < waves) return named;
-  return Math.max(0, ...Object.keys(reports).map(Number));
+  return Math.max(0, ...Object.keys({ ...reports, ...drafts }).map(Number));
 }
 
 async function begin() {
@@ -272,9 +209,9 @@ async function begin() {
   const written = Object.fromEntries(
     JSON.parse(survey.canonical).questions.map((question) => [question.id, question.mechanism]),
   );
-  const reports = await drawn(survey);
-  const wave = firstWave(survey, reports);
-  const body = reports[wave];
+  const known = await drawn(survey);
+  const wave = firstWave(survey, known);
+  const body = known.reports[wave];
   const context = { survey, written, wave, body };
   const at = body && (await acknowledged(JSON.parse(body).id));
   if (at) await receipt({ ...context, at }, ask);
