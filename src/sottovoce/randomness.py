@@ -64,6 +64,10 @@ class Source(ABC):
     def draw(self) -> int:
         """An integer, uniform over 0 .. 2^53 - 1."""
 
+    def role(self, name: str, code: int | str | None = None) -> Source:
+        """The source for one purpose, of which `code` says for what value. Independent draws need no distinction."""
+        return self
+
     def bernoulli(self, p: Probability) -> bool:
         return self.draw() < threshold(p)
 
