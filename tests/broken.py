@@ -33,7 +33,7 @@ from sottovoce.mechanisms import (
     Unary,
 )
 from sottovoce.mechanisms.combinations import sample
-from sottovoce.mechanisms.longitudinal import Memory, Step
+from sottovoce.mechanisms.longitudinal import Hide, Memory, Step
 from sottovoce.mechanisms.memoized_kinds import MemoizedTexts, MemoizedValues
 from sottovoce.privacy import GRID, Probability, exp_below
 from sottovoce.randomness import Keystream, Source
@@ -325,8 +325,8 @@ class PartsNotAdded(Several):
 class PermanentRedrawn(MemoizedValues):
     """The permanent answer is drawn again for every report, and charged once: reports average to the value."""
 
-    def _step(self, code: int, memory: Memory, source: Source) -> Step:
-        step = super()._step(code, memory | {"answers": {}}, source)
+    def _step(self, code: int, memory: Memory, source: Source, hide: Hide) -> Step:
+        step = super()._step(code, memory | {"answers": {}}, source, hide)
         return replace(step, epsilon=0.0 if memory["answers"] else step.epsilon)
 
     def _perturb_waves(self, codes: NDArray[np.int64], stream: Keystream) -> list[NDArray[Any]]:
@@ -336,8 +336,8 @@ class PermanentRedrawn(MemoizedValues):
 class ForgetsOldValues(MemoizedValues):
     """Only the last permanent answer is remembered: who goes back and forth draws again and again."""
 
-    def _step(self, code: int, memory: Memory, source: Source) -> Step:
-        step, key = super()._step(code, memory, source), str(self._key(code, memory))
+    def _step(self, code: int, memory: Memory, source: Source, hide: Hide) -> Step:
+        step, key = super()._step(code, memory, source, hide), str(self._key(code, memory))
         return replace(step, memory=step.memory | {"answers": {key: step.memory["answers"][key]}})
 
 
@@ -351,18 +351,18 @@ class InstantaneousSkipped(MemoizedValues):
 class ChargesOneReport(MemoizedValues):
     """A new permanent answer is charged as if it were reported once."""
 
-    def _step(self, code: int, memory: Memory, source: Source) -> Step:
-        step = super()._step(code, memory, source)
+    def _step(self, code: int, memory: Memory, source: Source, hide: Hide) -> Step:
+        step = super()._step(code, memory, source, hide)
         return replace(step, epsilon=min(step.epsilon, self.epsilon))
 
 
 class CohortDrawnAgain(MemoizedTexts):
     """Every report has a cohort of its own, "to have more of them", and the permanent answers are those of all."""
 
-    def _step(self, code: int, memory: Memory, source: Source) -> Step:
+    def _step(self, code: int, memory: Memory, source: Source, hide: Hide) -> Step:
         kept = memory["answers"] or {str(cohort): {} for cohort in range(self.cohorts)}
         cohort = source.below(self.cohorts)
-        step = super()._step(code, {"cohort": cohort, "answers": kept[str(cohort)]}, source)
+        step = super()._step(code, {"cohort": cohort, "answers": kept[str(cohort)]}, source, hide)
         return Step(
             step.report, memory | {"answers": kept | {str(cohort): step.memory["answers"]}}, self._charge(memory)
         )
@@ -382,18 +382,18 @@ class OneBitOfTheFilter(MemoizedTexts):
 class OneAnswerForTheRest(DBitFlip):
     """Values that were not drawn share one answer, "since it has the same law": that two of them do shows."""
 
-    def _step(self, code: int, memory: Memory, source: Source) -> Step:
+    def _step(self, code: int, memory: Memory, source: Source, hide: Hide) -> Step:
         members = self._sets.members(memory["sample"])
         rest = next(other for other in range(self.domain.size) if other not in members)
-        return super()._step(code if code in members else rest, memory, source)
+        return super()._step(code if code in members else rest, memory, source, hide)
 
 
 class TellsEveryChange(Changes):
     """No change is drawn in secret: all of them are told, and each costs epsilon."""
 
-    def _step(self, code: int, memory: Memory, source: Source) -> Step:
+    def _step(self, code: int, memory: Memory, source: Source, hide: Hide) -> Step:
         told = memory | {"kept": memory["changes"] + (code != memory["value"])}
-        return super()._step(code, told, source)
+        return super()._step(code, told, source, hide)
 
 
 class ForgetsInTheWaves(Changes):

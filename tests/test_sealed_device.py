@@ -113,7 +113,7 @@ def test_what_is_sent_says_what_it_is(tmp_path: Path, monkeypatch: pytest.Monkey
     sent = Respondent(tmp_path / "me.sqlite").answer(survey(), ANSWERS)
     transport.send("http://127.0.0.1:1/v1/surveys/habits", sent)
     transport.send("http://127.0.0.1:1/v1/surveys/habits", b"{}")
-    assert kinds == [envelope.SEALED, transport.JSON]
+    assert kinds == [envelope.SEALED, wire.JSON]
 
 
 def test_a_batcher_sends_envelopes_as_they_are(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ the moment at which it is replaced shows, so that the second number grows with t
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -25,6 +25,9 @@ if TYPE_CHECKING:
 
 Memory = dict[str, Any]
 """What a device keeps between two waves: numbers, text and lists, ready for JSON. Only its mechanism can read it."""
+
+Hide = Callable[[str], str]
+"""What a device makes of the name of a value before it is looked up or kept, so that its store does not show it."""
 
 
 @dataclass(frozen=True)
@@ -82,23 +85,31 @@ class Longitudinal(Mechanism):
     def begin(self, source: Source = SYSTEM) -> Memory:
         """What a device draws once, before its first answer and without a look at it."""
 
-    def step(self, value: object, memory: Memory, source: Source = SYSTEM, wave: int | None = None) -> Step:
+    def step(
+        self,
+        value: object,
+        memory: Memory,
+        source: Source = SYSTEM,
+        wave: int | None = None,
+        hide: Hide | None = None,
+    ) -> Step:
         """One wave. It changes nothing: what to keep for the next wave is in the result.
 
         Which wave it is, counted from 0, matters to mechanisms that count them; if nothing is said, it is the next.
+        Answers are kept under what `hide` makes of the names of their values; it must be the same in all waves.
         """
         self._check(memory)
-        return self._step(self._encode(value, source), memory, source)
+        return self._step(self._encode(value, source), memory, source, hide or str)
 
     def _check(self, memory: object) -> None:
         if not isinstance(memory, dict) or set(memory) != set(self.remembers):
             raise ParameterError(f"a memory of {self.name} must have just the fields {', '.join(self.remembers)}")
 
     @abstractmethod
-    def _step(self, code: int, memory: Memory, source: Source) -> Step: ...
+    def _step(self, code: int, memory: Memory, source: Source, hide: Hide) -> Step: ...
 
     def _perturb(self, code: int, source: Source) -> Report:
-        return self._step(code, self.begin(source), source).report
+        return self._step(code, self.begin(source), source, str).report
 
     # What a simulation does.
 

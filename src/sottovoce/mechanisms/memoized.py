@@ -16,7 +16,7 @@ from sottovoce.mechanisms.cohorts import Cohorts
 from sottovoce.mechanisms.hashed import Hashed
 from sottovoce.mechanisms.krr import KRR
 from sottovoce.mechanisms.local_hash import LocalHash
-from sottovoce.mechanisms.longitudinal import Memory, Step
+from sottovoce.mechanisms.longitudinal import Hide, Memory, Step
 from sottovoce.mechanisms.randomized_response import RandomizedResponse
 from sottovoce.mechanisms.unary import Unary
 from sottovoce.privacy import check_probability
@@ -164,19 +164,20 @@ class Memoized(Chained):
     # What a device does.
 
     def begin(self, source: Source = SYSTEM) -> Memory:
-        return {"cohort": source.below(self.cohorts), "answers": {}}
+        return {"cohort": source.role("cohort").below(self.cohorts), "answers": {}}
 
     def _key(self, code: int, memory: Memory) -> str:
         """A value or a bucket; or the places of the bits that are set, in ascending order."""
         place = self._place(code, memory["cohort"])
         return ",".join(map(str, sorted(set(place)))) if isinstance(place, tuple) else str(place)
 
-    def _step(self, code: int, memory: Memory, source: Source) -> Step:
-        key, answers = self._key(code, memory), memory["answers"]
+    def _step(self, code: int, memory: Memory, source: Source, hide: Hide) -> Step:
+        name, answers = self._key(code, memory), memory["answers"]
+        key = hide(name)
         known = key in answers
         place = self._place(code, memory["cohort"])
-        kept = self._read(answers[key]) if known else self._inner._perturb(place, source)
-        report = self._join(memory["cohort"], self._resend(kept, source))
+        kept = self._read(answers[key]) if known else self._inner._perturb(place, source.role("permanent", name))
+        report = self._join(memory["cohort"], self._resend(kept, source.role("instantaneous", name)))
         answers = answers | {key: kept.hex() if isinstance(kept, bytes) else kept}
         return Step(report, memory | {"answers": answers}, 0.0 if known else self.permanent.epsilon)
 
