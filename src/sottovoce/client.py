@@ -125,9 +125,9 @@ class Respondent:
         survey = load(survey)
         _check_wave(survey, wave)
         with self.ledger.transaction() as entries:
-            kept = entries.report(survey.digest, wave)
+            kept = _released(entries, survey, wave)
             if kept is not None:
-                return envelope.sendable(survey, kept)
+                return kept
             draft = self._draft(entries, survey, answers, wave, covariates)
         return envelope.sendable(survey, draft.body, draft.submission)
 
@@ -136,9 +136,9 @@ class Respondent:
         survey = load(survey)
         _check_wave(survey, wave)
         with self.ledger.transaction() as entries:
-            kept, draft = entries.report(survey.digest, wave), Drafts(entries, survey.digest).get(wave)
+            kept, draft = _released(entries, survey, wave), Drafts(entries, survey.digest).get(wave)
         if kept is not None:
-            return envelope.sendable(survey, kept)
+            return kept
         return None if draft is None else envelope.sendable(survey, draft.body, draft.submission)
 
     def answer(
@@ -155,9 +155,9 @@ class Respondent:
         survey = load(survey)
         _check_wave(survey, wave)
         with self.ledger.transaction() as entries:
-            kept = entries.report(survey.digest, wave)
+            kept = _released(entries, survey, wave)
             if kept is not None:
-                return envelope.sendable(survey, kept)
+                return kept
             draft = self._draft(entries, survey, answers, wave, covariates)
             Drafts(entries, survey.digest).release(survey.id, wave, draft, _remembered(survey))
         return envelope.sendable(survey, draft.body)
@@ -238,6 +238,16 @@ def _check_key(key: object) -> PersonalKey | None:
     if key is not None and not isinstance(key, PersonalKey):
         raise ParameterError(f"a personal key must be a PersonalKey, got {type(key).__name__}")
     return key
+
+
+def _released(entries: Entries, survey: Survey, wave: int) -> Sendable | None:
+    """What was charged and handed out for a wave. Older versions kept it unsealed: it is sealed then, once."""
+    body = entries.report(survey.digest, wave)
+    if body is not None and survey.shuffle is not None and len(body) != envelope.outer_size(survey):
+        envelope.refuse_unless_sealing_works(survey)
+        body = envelope.seal(survey, body)
+        entries.replace_report(survey.digest, wave, body)
+    return None if body is None else envelope.sendable(survey, body)
 
 
 def _remembered(survey: Survey) -> set[str]:
