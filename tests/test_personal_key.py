@@ -168,6 +168,22 @@ def test_two_devices_with_one_key_send_one_report(tmp_path: Path) -> None:
     assert len({*others, device(tmp_path, None).answer(asked, answers(asked)), sent[0]}) == 4
 
 
+REPORTS: dict[str, Any] = json.loads(
+    (Path(__file__).parents[1] / "vectors" / "keyed_reports.json").read_text(encoding="utf-8")
+)
+
+
+@pytest.mark.parametrize("vector", REPORTS["surveys"], ids=lambda vector: vector["survey"]["id"])
+def test_whole_submissions_are_those_of_the_vectors(vector: dict[str, Any], tmp_path: Path) -> None:
+    """On a device that keeps its store, and on one that loses it before each wave."""
+    asked, key = Survey.from_dict(vector["survey"]), PersonalKey.from_text(REPORTS["key"])
+    assert asked.digest == vector["digest"]
+    (question,), kept = asked.questions, device(tmp_path, key)
+    for wave, entry in enumerate(vector["submissions"]):
+        for me in (kept, device(tmp_path, key)):
+            assert me.answer(asked, {question.id: entry["answer"]}, wave) == entry["text"].encode()
+
+
 def test_one_answer_in_another_order_is_one_answer(tmp_path: Path) -> None:
     asked = survey(QUESTIONS[4])
     assert (
