@@ -125,7 +125,7 @@ def test_every_history_within_a_budget_for_one_permanent_answer() -> None:
     for steps in itertools.product(STEPS, repeat=3):
         with closing(Pocket()) as ledger:
             ledger.set_budget(FOREVER + 2 * 0.5)
-            me, held, sent = Device(ledger), {}, {}
+            me, held, sent = Device(ledger), dict[int, str](), dict[int, bytes]()
             for action, wave, value in steps:
                 try:
                     body = getattr(me, action)(PANEL, {"mood": value, "smokes": "no"}, wave)

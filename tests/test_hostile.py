@@ -270,8 +270,13 @@ def test_errors_name_the_survey_file(capsys: pytest.CaptureFixture[str], publish
 def on_terminal(monkeypatch: pytest.MonkeyPatch, *said: bool) -> list[str]:
     """Somebody sits at the terminal and says these things in turn; what they were asked."""
     asked, answers = list[str](), iter(said)
+
+    def confirm(text: str, err: bool) -> bool:
+        asked.append(text)
+        return next(answers)
+
     monkeypatch.setattr("sys.stdin.isatty", lambda: True, raising=False)
-    monkeypatch.setattr(click, "confirm", lambda text, err: asked.append(text) or next(answers))
+    monkeypatch.setattr(click, "confirm", confirm)
     return asked
 
 

@@ -12,11 +12,12 @@ from typing import Any
 import pytest
 
 import loading
-from shuffling import ANALYST, SHUFFLER, survey
+from shuffling import ANALYST, SHUFFLER, submission, survey
 from sottovoce import envelope, transport, wire
 from sottovoce.cli import main
 from sottovoce.client import Respondent
 from sottovoce.errors import ParameterError, Refusal
+from sottovoce.ledger import Ledger
 from sottovoce.survey import Survey
 
 ANSWERS = {"smokes": "yes", "ward": 7}
@@ -57,6 +58,16 @@ def test_the_store_keeps_the_envelope_and_not_what_is_inside(tmp_path: Path) -> 
     assert json.loads(inside)["id"].encode() not in content
     with me.ledger.transaction() as entries:
         assert entries.report(asked.digest, 0) == sent
+
+
+def test_a_report_that_an_older_version_kept_unsealed_is_sealed_once(tmp_path: Path) -> None:
+    asked, path, plain = survey(), tmp_path / "me.sqlite", submission(survey())
+    with Ledger(path).transaction() as entries:
+        entries.keep_report(asked.digest, 0, plain)
+    for ask in ("drawn", "preview", "answer"):
+        sent = getattr(Respondent(path), ask)(asked, *([] if ask == "drawn" else [ANSWERS]))
+        assert opened(asked, sent) == plain and sent == Respondent(path).answer(asked, ANSWERS)
+    assert plain not in path.read_bytes() and Ledger(path).charges() == []
 
 
 def test_reports_that_are_not_sealed_say_so_too(tmp_path: Path) -> None:
@@ -113,7 +124,7 @@ def test_what_is_sent_says_what_it_is(tmp_path: Path, monkeypatch: pytest.Monkey
     sent = Respondent(tmp_path / "me.sqlite").answer(survey(), ANSWERS)
     transport.send("http://127.0.0.1:1/v1/surveys/habits", sent)
     transport.send("http://127.0.0.1:1/v1/surveys/habits", b"{}")
-    assert kinds == [envelope.SEALED, transport.JSON]
+    assert kinds == [envelope.SEALED, wire.JSON]
 
 
 def test_a_batcher_sends_envelopes_as_they_are(tmp_path: Path) -> None:

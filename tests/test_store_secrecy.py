@@ -6,18 +6,23 @@ import hashlib
 import hmac
 import json
 import os
+import re
 import sqlite3
 import stat
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from types import ModuleType, SimpleNamespace
 from typing import Any
 
 import pytest
 
-from sottovoce import client, ledger
+from sottovoce import ledger
 from sottovoce.client import Respondent
+from sottovoce.errors import ParameterError, StoreError
 from sottovoce.ledger import Ledger
+from sottovoce.personal_key import PersonalKey
 from sottovoce.sealing import PrivateKey
 from sottovoce.survey import Survey
 
@@ -143,7 +148,7 @@ def test_no_answer_can_be_tested_against_the_store(tmp_path: Path, sent: bool) -
 def test_a_store_depends_on_the_report_alone(tmp_path: Path, sent: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     """Devices with different answers and the same report have the same bytes, to the last."""
     monkeypatch.setattr(ledger, "_now", lambda: "2030-01-01T00:00:00+00:00")
-    monkeypatch.setattr(client.secrets, "token_hex", lambda count: "0" * 2 * count)
+    monkeypatch.setattr("secrets.token_hex", lambda count: "0" * 2 * count)
     asked, stores = survey(), {}
     for number in range(200):
         path, town = tmp_path / f"{number}.sqlite", TOWNS[number % 3]
@@ -223,3 +228,123 @@ def test_a_move_to_the_new_version_that_is_cut_short_goes_on(tmp_path: Path, mon
     assert Ledger(path).spent == 1.0
     content = everything(tmp_path)
     assert [mark for mark in (SECRET, FINGERPRINT, DELETED) if mark in content] == []
+
+
+# Memories of permanent answers.
+
+PANEL = {"questions": [HOME | {"memoize": True}], "schedule": {"waves": 9}}
+KEY = PersonalKey(bytes(range(32)))
+WAYS: dict[str, dict[str, Any]] = {"personal key": {"key": KEY}, "passphrase": {"passphrase": "corect hörse"}}
+
+
+class FakeKeyring(ModuleType):
+    """The library `keyring` with a keyring in memory."""
+
+    def __init__(self, priority: float = 5) -> None:
+        super().__init__("keyring")
+        self.priority, self.kept = priority, dict[tuple[str, str], str]()
+        self.errors = SimpleNamespace(KeyringError=type("KeyringError", (Exception,), {}))
+
+    def get_keyring(self) -> FakeKeyring:
+        return self
+
+    def set_password(self, service: str, name: str, text: str) -> None:
+        self.kept[service, name] = text
+
+    def get_password(self, service: str, name: str) -> str | None:
+        return self.kept.get((service, name))
+
+
+def install(monkeypatch: pytest.MonkeyPatch, keyring: FakeKeyring) -> None:
+    monkeypatch.setitem(sys.modules, "keyring", keyring)
+    monkeypatch.setitem(sys.modules, "keyring.errors", keyring.errors)
+
+
+def names(me: Respondent, asked: Survey) -> list[str]:
+    with me.ledger.transaction() as entries:
+        return list(entries.memory(asked.digest, "home")["answers"])
+
+
+@pytest.mark.parametrize("sent", [False, True], ids=["after a preview", "after sending"])
+@pytest.mark.parametrize("way", [*WAYS, "keyring"])
+def test_the_values_held_cannot_be_found_in_the_store(
+    tmp_path: Path, sent: bool, way: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Every possible answer against every byte string in the file; without a secret, the file tells which it was."""
+    install(monkeypatch, FakeKeyring())
+    path, asked = tmp_path / "me.sqlite", survey(**PANEL)
+    me = Respondent(path, budget=100, **WAYS.get(way, {}))
+    for wave, town in enumerate((TOWNS[1], TOWNS[2], TOWNS[1])):
+        (me.answer if sent else me.preview)(asked, {"home": town}, wave)
+    assert [town for town in TOWNS if tells(tmp_path, path, town)] == []
+    assert len(names(me, asked)) == 2 and all(re.fullmatch("[0-9a-f]{64}", name) for name in names(me, asked))
+    if sent:
+        assert len(me.ledger.charges()) == 2  # A value that comes back is recognised.
+    open_store = Respondent(tmp_path / "open.sqlite", keyring=False)
+    open_store.answer(asked, {"home": TOWNS[1]})
+    assert names(open_store, asked) == ["1"]
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_another_secret_or_none_is_refused_before_anything_is_drawn(tmp_path: Path, way: str) -> None:
+    path, asked = tmp_path / "me.sqlite", survey(**PANEL)
+    Respondent(path, budget=100, **WAYS[way]).answer(asked, {"home": TOWNS[1]})
+    with pytest.raises(
+        StoreError, match=f"me.sqlite: home: the values in the store are hidden by a {way}, which is missing"
+    ):
+        Respondent(path).answer(asked, {"home": TOWNS[1]}, wave=1)
+    wrong: dict[str, Any] = {"key": PersonalKey.generate(), "passphrase": "correct horse"}
+    with pytest.raises(StoreError, match=f"me.sqlite: home: the values in the store are hidden by another {way}"):
+        Respondent(path, **wrong).preview(asked, {"home": TOWNS[1]}, wave=1)
+    right = Respondent(path, **WAYS[way])
+    assert right.drawn(asked, wave=1) is None and right.answer(asked, {"home": TOWNS[1]}, wave=1)
+    assert len(right.ledger.charges()) == 1
+
+
+def test_a_store_that_was_open_is_hidden_when_a_secret_is_there(tmp_path: Path) -> None:
+    """The permanent answers stay, and nothing is left of the names under which they stood."""
+    path, asked = tmp_path / "me.sqlite", survey(**PANEL)
+    me = Respondent(path, budget=100)
+    for wave in range(2):
+        me.answer(asked, {"home": TOWNS[wave]}, wave)
+    with me.ledger.transaction() as entries:
+        before = entries.memory(asked.digest, "home")["answers"]
+    me = Respondent(path, key=KEY)
+    for wave in range(2, 4):
+        me.answer(asked, {"home": TOWNS[wave - 2]}, wave)
+    with me.ledger.transaction() as entries:
+        after = entries.memory(asked.digest, "home")["answers"]
+    hide = KEY.for_survey(asked.digest).hide("home")
+    assert after == {hide(name): answer for name, answer in before.items()} and len(me.ledger.charges()) == 2
+    assert [town for town in TOWNS if tells(tmp_path, path, town)] == []
+
+
+def test_a_keyring_that_keeps_nothing_or_fails_hides_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = survey(**PANEL)
+    locked = FakeKeyring()
+
+    def fail(*_: Any) -> None:
+        raise locked.errors.KeyringError("locked")
+
+    monkeypatch.setattr(locked, "set_password", fail, raising=False)
+    for number, keyring in enumerate((FakeKeyring(priority=0), locked)):
+        install(monkeypatch, keyring)
+        me = Respondent(tmp_path / f"{number}.sqlite")
+        me.answer(asked, {"home": TOWNS[1]})
+        assert names(me, asked) == ["1"]
+
+
+def test_a_keyring_that_forgot_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    keyring, asked = FakeKeyring(), survey(**PANEL)
+    install(monkeypatch, keyring)
+    Respondent(tmp_path / "me.sqlite").answer(asked, {"home": TOWNS[1]})
+    assert len(keyring.kept) == 1
+    keyring.kept.clear()
+    with pytest.raises(StoreError, match="hidden by a keyring, which is missing"):
+        Respondent(tmp_path / "me.sqlite").answer(asked, {"home": TOWNS[1]}, wave=1)
+
+
+@pytest.mark.parametrize("passphrase", ["", 5, b"bytes"])
+def test_passphrases_that_are_none(tmp_path: Path, passphrase: Any) -> None:
+    with pytest.raises(ParameterError, match="a passphrase must be text and not empty"):
+        Respondent(tmp_path / "me.sqlite", passphrase=passphrase)

@@ -1,7 +1,4 @@
-"""Write vectors/personal_key.json: draws, report ids, memory keys and whole submissions that follow from a key.
-
-Submissions also follow from the order in which mechanisms draw: run this again when that changes.
-"""
+"""Write vectors/personal_key.json: draws, report ids, names in memories and spellings of answers under a key."""
 
 from __future__ import annotations
 

@@ -248,6 +248,10 @@ class Entries:
         """Keep what is released."""
         self.connection.execute("INSERT INTO reports VALUES (?, ?, ?, ?)", (digest, wave, body, _now()))
 
+    def replace_report(self, digest: str, wave: int, body: bytes) -> None:
+        """Keep a released report in another form."""
+        self.connection.execute("UPDATE reports SET body = ? WHERE digest = ? AND wave = ?", (body, digest, wave))
+
 
 @contextmanager
 def _one_line(path: str) -> Iterator[None]:

@@ -18,8 +18,11 @@ DRAFTS = """CREATE TABLE drafts (
     number INTEGER PRIMARY KEY, digest TEXT NOT NULL, wave INTEGER NOT NULL, body BLOB NOT NULL, submission BLOB,
     costs TEXT NOT NULL, UNIQUE (digest, wave)
 )"""
+HIDING = "CREATE TABLE hiding (way TEXT NOT NULL, salt BLOB NOT NULL, proof BLOB NOT NULL)"
+"""How the names of values in memories are hidden: no row, or one. What it takes besides is not in the file."""
 SCHEMA = (
     OWNER,
+    HIDING,
     "CREATE TABLE pins (survey TEXT PRIMARY KEY, digest TEXT NOT NULL)",
     """CREATE TABLE charges (
     number INTEGER PRIMARY KEY, at TEXT NOT NULL, survey TEXT NOT NULL, digest TEXT NOT NULL, wave INTEGER NOT NULL,
@@ -41,6 +44,7 @@ FROM_VERSION_1 = (
     "DROP TABLE old_owner",
     "DROP TABLE drafts",  # Several for one wave, of which the owner could choose. None of them was sent or charged.
     DRAFTS,
+    HIDING,
 )
 
 

@@ -29,6 +29,9 @@ budget_option = click.option("--budget", type=float, help="What the person may s
 @click.argument("answers", nargs=-1, metavar="[QUESTION=ANSWER]...")
 @store_option
 @budget_option
+@click.option("--key", type=FILE, help="The person's key, from which every draw follows; see `sotto key personal`.")
+@click.option("--passphrase", envvar="SOTTO_PASSPHRASE", help="Hides in the store which values were held; better given "
+              "in the variable SOTTO_PASSPHRASE.")  # fmt: skip
 @click.option("--pin", help="The digest that the survey must have.")
 @click.option("--wave", type=click.IntRange(min=0), default=0, show_default=True, help="Which time it is asked.")
 @click.option("--public", multiple=True, metavar="NAME=VALUE", help="A public covariate; may be given more than once.")
@@ -41,6 +44,8 @@ def answer(
     answers: tuple[str, ...],
     store: Path,
     budget: float | None,
+    key: Path | None,
+    passphrase: str | None,
     pin: str | None,
     wave: int,
     public: tuple[str, ...],
@@ -59,9 +64,11 @@ def answer(
     """
     from sottovoce import envelope
     from sottovoce.client import Respondent
+    from sottovoce.personal_key import PersonalKey
 
     asked = _published(survey)
-    me = Respondent(store, budget, pins={asked.id: pin} if pin else None)
+    personal = PersonalKey.read(key) if key else None
+    me = Respondent(store, budget, pins={asked.id: pin} if pin else None, key=personal, passphrase=passphrase)
     if not answers:
         return _review(me.review(asked), as_json)
     covariates = _pairs(public)

@@ -159,7 +159,7 @@ class Changes(Longitudinal):
         changes = memory["changes"] + abs(changed)
         sign = changed if changed and changes == memory["kept"] else memory["sign"]
         ends = wave % (1 << memory["order"]) == 0
-        source = source.role("instantaneous")
+        source = source.role("instantaneous", code)
         coin, truth = source.bernoulli(COIN), source.bernoulli(self.p)
         up = (coin, (sign > 0) == truth)[ends and sign != 0]
         kept = {"wave": wave, "value": code, "changes": changes, "sign": 0 if ends else sign}

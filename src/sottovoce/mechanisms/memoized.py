@@ -217,7 +217,7 @@ class Memoized(Chained):
         new, frozen = (key not in answers) & (not full), (key not in answers) & full
         kept = (answers | {key: answers.get(key, drawn)}, answers)[frozen]
         sent = self._read(kept[(key, memory["last"])[frozen]])
-        report = self._join(cohort, self._resend(sent, source.role("instantaneous")))
+        report = self._join(cohort, self._resend(sent, source.role("instantaneous", name)))
         last, cost = (memory["last"], key)[new], (0.0, self.permanent.epsilon)[new]
         return Step(report, memory | {"answers": kept, "last": last}, cost)
 
