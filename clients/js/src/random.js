@@ -39,6 +39,11 @@ export class Source {
   role() {
     return this;
   }
+
+  /** How a memory names what it remembers: here as it is, under a personal key so that nobody can tell. */
+  hide(name) {
+    return name;
+  }
 }
 
 /** So many random bytes, in hexadecimal digits. */

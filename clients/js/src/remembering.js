@@ -13,11 +13,13 @@ import { above, GRID, logAbove, units } from "./exact.js";
 import { bitOf, choose, odds, ONE, packed, sample, setNumber } from "./frequencies.js";
 
 /** A wave in which what is remembered about a value is sent; if there is nothing yet, it is drawn, which costs. */
-function recall(memory, key, draw, send, cost) {
-  const known = Object.hasOwn(memory.answers, key);
-  const kept = known ? memory.answers[key] : draw();
-  const answers = { ...memory.answers, [key]: kept };
-  return { report: send(kept), memory: { ...memory, answers }, epsilon: known ? 0 : cost() };
+function recall(memory, key, source, draw, send, cost) {
+  const name = source.hide(key);
+  const known = Object.hasOwn(memory.answers, name);
+  const kept = known ? memory.answers[name] : draw(source.role("permanent", key));
+  const answers = { ...memory.answers, [name]: kept };
+  const report = send(kept, source.role("instantaneous", key));
+  return { report, memory: { ...memory, answers }, epsilon: known ? 0 : cost() };
 }
 
 /**
@@ -44,14 +46,14 @@ export function memoized({ permanent, instantaneous }, read) {
     ...lasting,
     epsilon: Math.min(logAbove(n, d), lasting.epsilon),
     after: (changes) => above(BigInt(Math.min(changes + 1, most)) * units(lasting.epsilon)),
-    begin: (source) => ({ cohort: source.below(cohorts), answers: {} }),
+    begin: (source) => ({ cohort: source.role("cohort").below(cohorts), answers: {} }),
     advance(code, memory, source) {
       const held = place(code, memory.cohort);
       const key = [...new Set([held].flat())].sort((a, b) => a - b).join();
-      const draw = () => (bits ? hex(tell(held, source)) : tell(held, source));
-      const send = (kept) =>
-        attach(memory.cohort, bits ? resend(unhex(kept), source) : fresh.perturb(kept, source));
-      return recall(memory, key, draw, send, () => lasting.epsilon);
+      const draw = (draws) => (bits ? hex(tell(held, draws)) : tell(held, draws));
+      const send = (kept, draws) =>
+        attach(memory.cohort, bits ? resend(unhex(kept), draws) : fresh.perturb(kept, draws));
+      return recall(memory, key, source, draw, send, () => lasting.epsilon);
     },
   };
 }
@@ -86,13 +88,13 @@ export function dBitFlip({ domain, sampled, p }) {
     ratios: [[n, d]],
     epsilon: loss(1),
     after: (changes) => loss(Math.min(changes + 1, size)),
-    begin: (source) => ({ sample: setNumber(sample(size, sampled, source)), answers: {} }),
+    begin: (source) => ({ sample: setNumber(sample(size, sampled, source.role("cohort"))), answers: {} }),
     advance(code, memory, source) {
-      const bit = (sum, member, at) => sum + source.coin(member === code ? p : 1 - p) * 2 ** at;
-      const tell = () => setMembers(size, sampled, memory.sample).reduce(bit, 0);
+      const bit = (draws) => (sum, member, at) => sum + draws.coin(member === code ? p : 1 - p) * 2 ** at;
+      const tell = (draws) => setMembers(size, sampled, memory.sample).reduce(bit(draws), 0);
       const held = Object.keys(memory.answers).length;
       const send = (told) => memory.sample * 2 ** sampled + told;
-      return recall(memory, code, tell, send, () => loss(held + 1) - loss(held));
+      return recall(memory, code, source, tell, send, () => loss(held + 1) - loss(held));
     },
   };
 }
@@ -126,10 +128,12 @@ export function changes({ domain, waves, changes: most, p }) {
     epsilon: logAbove(told, told - n + d), // of the first report
     after: () => forever,
     begin(source) {
-      const order = source.below(orders);
-      return { order, kept: 1 + source.below(most), wave: 0, value: 0, changes: 0, sign: 0 };
+      const draws = source.role("cohort");
+      const order = draws.below(orders);
+      return { order, kept: 1 + draws.below(most), wave: 0, value: 0, changes: 0, sign: 0 };
     },
-    advance(code, memory, source, now = memory.wave) {
+    advance(code, memory, draws, now = memory.wave) {
+      const source = draws.role("instantaneous", code);
       const wave = 1 + whole("wave", now, memory.wave, waves - 1);
       const run = 2 ** memory.order;
       const missed = Math.floor(now / run) > Math.floor(memory.wave / run); // A run has ended meanwhile.
