@@ -92,6 +92,7 @@ def test_a_key_leaves_the_address_and_is_kept_nowhere(browser: Browser, site: Si
         expect(page.locator("#memory")).to_contain_text("Your key is in use")
         assert page.url == f"{site.url}/s/diary?wave=2#invitation=abc"
         answer(page, "well")
+        expect(page.get_by_text("“id” comes from your key")).to_be_visible()
         kept = json.dumps(page.evaluate(DUMP_STORAGE))
         send(page)
         assert KEY not in kept and KEY not in json.dumps(page.evaluate(DUMP_STORAGE))
@@ -163,9 +164,14 @@ def test_a_key_as_a_link_a_code_and_a_file(browser: Browser, site: Site, tmp_pat
         expect(page.locator("#memory")).to_contain_text("Your key is in use")
         first = answer(page, "well")
         assert all(link[-43:] not in text for text in log.texts)
+
+    def paste(page: Page) -> None:
+        page.get_by_label("Paste the link").fill(link)
+        page.get_by_role("button", name="Use this key").click()
+
     ways: list[Any] = [
         lambda page: page.goto(link),
-        lambda page: (page.get_by_label("Paste the link").fill(link), page.get_by_role("button", name="Use this key").click()),
+        paste,
         lambda page: page.get_by_label("Or choose the file").set_input_files(file),
     ]  # fmt: skip
     for way in ways:
@@ -205,7 +211,8 @@ def test_a_survey_goes_on_with_the_key_it_was_begun_with(browser: Browser, site:
         send(page)
 
 
-QR_TEXTS = [("https://survey.example.org/s/sleep#key=" + KEY * 4)[:n] for n in (5, 17, 18, 32, 53, 54, 78, 91, 106, 134)]
+LENGTHS = (5, 17, 18, 32, 53, 54, 78, 91, 106, 134)
+QR_TEXTS = [("https://survey.example.org/s/sleep#key=" + KEY * 4)[:length] for length in LENGTHS]
 
 
 def test_qr_codes_are_those_of_another_program(browser: Browser, site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -218,11 +225,8 @@ def test_qr_codes_are_those_of_another_program(browser: Browser, site: Site, mon
     with visitor(browser) as (_, page, _log):
         page.goto(f"{site.url}/s/pills")
         page.locator("form").wait_for()
-        codes = page.evaluate(
-            "async (texts) => (await import('/assets/qr-code.js')).qrCode && "
-            "Promise.all(texts.map(async (text) => (await import('/assets/qr-code.js')).qrCode(text)))",
-            [*QR_TEXTS, "x" * 135],
-        )
+        make = "async (texts) => { const { qrCode } = await import('/assets/qr-code.js'); return texts.map(qrCode); }"
+        codes = page.evaluate(make, [*QR_TEXTS, "x" * 135])
     assert codes.pop() is None
     for text, code in zip(QR_TEXTS, codes, strict=True):
         expected = segno.make(text, error="l", mode="byte", mask=0, boost_error=False, micro=False)

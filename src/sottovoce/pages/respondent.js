@@ -31,7 +31,7 @@ async function ask(context) {
   const known = await drawn(survey);
   const draft = known.drafts[wave];
   if (draft) {
-    check({ ...context, body: draft.body }, release);
+    check({ ...context, body: draft.body, keyed: Boolean(known.key) }, release);
     return;
   }
   const problem = keyProblem(survey, known, again);
@@ -76,7 +76,8 @@ async function ask(context) {
 /** The one draw of a wave. It makes the answers final; then it is shown. */
 async function draw(context) {
   const { survey, wave, answers, covariates } = context;
-  check({ ...context, body: await me.preview(survey, answers, { wave, covariates }) }, release);
+  const keyed = Boolean(me.key);
+  check({ ...context, body: await me.preview(survey, answers, { wave, covariates }), keyed }, release);
 }
 
 /** Charge what was drawn and shown, and send it. */
