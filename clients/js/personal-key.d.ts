@@ -2,12 +2,6 @@
 
 import type { DrawKey, Source } from "./sottovoce.js";
 
-/** The draws of one question, each role with its own. */
-export interface KeyedSource extends Source {
-  /** What the key of a memory is written as, so that the store does not show which values were held. */
-  hide(key: string): string;
-}
-
 /** HMAC with SHA-256, for keys of at most 64 bytes. */
 export declare function hmac(key: Uint8Array, data: Uint8Array): Uint8Array;
 
@@ -25,7 +19,7 @@ export declare class PersonalKey implements DrawKey {
   toText(): string;
   /** The key for one survey, by its digest. */
   forSurvey(digest: string): SurveyKey;
-  source(digest: string, question: string, wave: number, answer: unknown): KeyedSource;
+  source(digest: string, question: string, wave: number, answer: unknown): Source;
   reportId(digest: string, wave: number): string;
   name(digest: string): string;
 }
@@ -41,7 +35,7 @@ export declare class SurveyKey implements DrawKey {
   static fromText(text: string, digest: string): SurveyKey;
   /** The secret itself, for the fragment `#key=...` of the address of the survey's page. */
   toText(): string;
-  source(digest: string, question: string, wave: number, answer: unknown): KeyedSource;
+  source(digest: string, question: string, wave: number, answer: unknown): Source;
   reportId(digest: string, wave: number): string;
   /** A name by which a store knows the key again. The key does not follow from it. */
   name(digest: string): string;

@@ -26,6 +26,8 @@ export declare class Source {
   below(k: number): number;
   /** The draws of one role: here the same for all of them, under a personal key each role has its own. */
   role(name: string, code?: number | string): Source;
+  /** How a memory names what it remembers: here as it is, under a personal key so that nobody can tell. */
+  hide(name: string): string;
 }
 
 /** The 32 bytes of the SHA-256 digest of some bytes, at once: inside a transaction nothing can be waited for. */

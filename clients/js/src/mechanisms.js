@@ -57,12 +57,11 @@ export class Mechanism {
 
   /**
    * One wave: { report, epsilon }, and the new memory of a mechanism that remembers. Nothing is changed. Which wave it
-   * is, counted from 0, matters to mechanisms that count them; if nothing is said, it is the next. Answers are kept
-   * under what `hide` makes of the names of their values.
+   * is, counted from 0, matters to mechanisms that count them; if nothing is said, it is the next.
    */
-  step(value, memory, source = new Source(), wave, hide = String) {
+  step(value, memory, source = new Source(), wave) {
     const code = this.encode(value, source);
-    if (this.begin) return this.advance(code, memory ?? this.begin(source.role("cohort")), source, wave, hide);
+    if (this.begin) return this.advance(code, memory ?? this.begin(source.role("cohort")), source, wave);
     return { report: this.perturb(code, source), epsilon: this.epsilon };
   }
 }

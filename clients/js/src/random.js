@@ -20,11 +20,6 @@ export class Source {
     return (high >>> 11) * 2 ** 32 + low;
   }
 
-  /** The source for one purpose, and for the value of this name. Independent draws need no distinction. */
-  role() {
-    return this;
-  }
-
   /** True with probability p, a multiple of 2^-53. */
   coin(p) {
     return this.draw() < p * GRID;
@@ -43,6 +38,11 @@ export class Source {
   /** The draws of one role. Here all roles draw from the same; those of a personal key have their own each. */
   role() {
     return this;
+  }
+
+  /** How a memory names what it remembers: here as it is, under a personal key so that nobody can tell. */
+  hide(name) {
+    return name;
   }
 }
 

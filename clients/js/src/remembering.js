@@ -54,15 +54,15 @@ export function memoized({ permanent, instantaneous, changes: most = 2 ** 20 }, 
     epsilon: Math.min(logAbove(n, d), lasting.epsilon),
     after: (changes) => above(BigInt(Math.min(changes + 1, most + 1, held)) * units(lasting.epsilon)),
     begin: (source) => ({ cohort: source.below(cohorts), answers: {}, last: null, version: 2 }),
-    advance(code, memory, source, _, hide) {
+    advance(code, memory, source) {
       // The first version, which had no number, kept hashed values under their buckets.
       const { cohort, version = 2 - !!lasting.cohorts } = memory;
       must(version === 2, "a memory must be of version 2", version);
       const name = `${code.buffer ? hex(sha256(code)) : code}`;
       const drawn = tell(place(code, cohort), source.role("permanent", name));
-      const now = source.role("instantaneous");
+      const now = source.role("instantaneous", name);
       const send = (kept) => attach(cohort, bits ? resend(unhex(kept), now) : fresh.perturb(kept, now));
-      return recall(memory, hide(name), bits ? hex(drawn) : drawn, send, () => lasting.epsilon, most + 1);
+      return recall(memory, source.hide(name), bits ? hex(drawn) : drawn, send, () => lasting.epsilon, most + 1);
     },
   };
 }
@@ -96,12 +96,12 @@ export function dBitFlip({ domain, sampled, p }) {
     epsilon: loss(1),
     after: (changes) => loss(Math.min(changes + 1, size)),
     begin: (source) => ({ sample: setNumber(sample(size, sampled, source)), answers: {} }),
-    advance(code, memory, source, _, hide) {
+    advance(code, memory, source) {
       const own = source.role("permanent", code);
       const bit = (sum, member, at) => sum + own.coin(member === code ? p : 1 - p) * 2 ** at;
       const told = setMembers(sampled, memory.sample).reduce(bit, 0);
       const send = (kept) => memory.sample * 2 ** sampled + kept;
-      return recall(memory, hide(`${code}`), told, send, (held) => loss(held + 1) - loss(held));
+      return recall(memory, source.hide(`${code}`), told, send, (held) => loss(held + 1) - loss(held));
     },
   };
 }
@@ -141,7 +141,7 @@ export function changes({ domain, waves, changes: most, p }) {
       const count = memory.changes + Math.abs(changed);
       const sign = changed && count === memory.kept ? changed : missed ? 0 : memory.sign;
       const ends = !(wave % 2 ** order);
-      const coins = source.role("instantaneous");
+      const coins = source.role("instantaneous", code);
       const up = [coins.coin(0.5), sign > 0 === coins.coin(p)][+!!(ends && sign)];
       const next = { ...memory, wave, value: code, changes: count, sign: ends ? 0 : sign };
       return { report: 2 * order + up, memory: next, epsilon: memory.wave ? 0 : forever };

@@ -356,14 +356,16 @@ test("a memory of buckets is refused, one of values is read on", () => {
 });
 
 test("names of values may be hidden", () => {
-  const hide = (name) => `<${name}>`;
+  class Hiding extends Source {
+    hide = (name) => `<${name}>`;
+  }
   for (const kind of ["krr", "bloom"]) {
     const made = mechanism(keeping(({ permanent }) => permanent.mechanism === kind));
     const value = kind === "krr" ? "a" : "tea";
-    const { memory } = made.step(value, undefined, undefined, undefined, hide);
+    const { memory } = made.step(value, undefined, new Hiding());
     assert.match(memory.last, /^<.*>$/);
     assert.deepEqual(Object.keys(memory.answers), [memory.last]);
-    assert.equal(made.step(value, memory, undefined, undefined, hide).epsilon, 0);
+    assert.equal(made.step(value, memory, new Hiding()).epsilon, 0);
   }
 });
 

@@ -14,9 +14,6 @@ export async function drawn({ digest }) {
   return store.update((state) => [state, state.surveys[digest] ?? { reports: {}, drafts: {} }]);
 }
 
-/** The text that was drawn and shown in a wave, but not sent; or nothing. */
-export const drafted = async (survey, wave) => (await drawn(survey)).drafts[wave]?.body;
-
 /** When the collector acknowledged a report, or nothing. */
 export const acknowledged = (report) => receipts.update((state) => [state, state?.acknowledged?.[report] ?? null]);
 

@@ -64,7 +64,7 @@ const hostOf = ({ shuffle }) => (shuffle ? new URL(shuffle.address).host : locat
 
 /** All that would be sent, before it is. After a reload there are no answers to show, for none are kept. */
 export function check(context, send) {
-  const { survey, written, wave, answers, body } = context;
+  const { survey, written, wave, answers, body, keyed } = context;
   const { reports, covariates } = JSON.parse(body);
   const size = new TextEncoder().encode(body).length;
   const sending = button("check.send", () => {
@@ -91,7 +91,7 @@ export function check(context, send) {
       paragraph("check.bytes_help", { size, host: hostOf(survey) }),
       survey.shuffle && paragraph("check.sealed"),
       element("pre", { tabindex: "0", id: "bytes" }, body),
-      element("p", { class: "soft small" }, say("check.fields")),
+      element("p", { class: "soft small" }, say(keyed ? "check.fields_key" : "check.fields")),
     ),
     element("div", { class: "actions" }, sending),
     element("p", { class: "soft small" }, say("check.once")),

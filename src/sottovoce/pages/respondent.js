@@ -1,10 +1,12 @@
 /** The page of a person who answers: odds, rehearsal, final answers, one draw, the bytes, a receipt, the ledger. */
 
+import { arrived, takeKey } from "./key-link.js"; // First: a key does not stay in the address.
 import { Refusal, StoreError, Survey } from "./sottovoce.js";
 import { deliver, fetchSurvey, hand, Rejected } from "./delivery.js";
-import { acknowledge, acknowledged, drafted, drawn, me, sealed } from "./device.js";
+import { acknowledge, acknowledged, drawn, me, sealed } from "./device.js";
 import { element, put } from "./dom.js";
 import { check, confirm } from "./final.js";
+import { keyProblem, memoryCard, remembers, useKey } from "./keys.js";
 import { number, say, switcher } from "./language.js";
 import { ledger } from "./ledger.js";
 import { button, forTechnicians, guarantee, head, note, paragraph, publicCard, questionCard, show } from "./parts.js";
@@ -26,9 +28,15 @@ async function ask(context) {
     show(title, about, closed, element("div", { class: "actions" }, resultsLink()), await ledger(again, true));
     return;
   }
-  const draft = await drafted(survey, wave);
+  const known = await drawn(survey);
+  const draft = known.drafts[wave];
   if (draft) {
-    check({ ...context, body: draft }, release);
+    check({ ...context, body: draft.body, keyed: Boolean(known.key) }, release);
+    return;
+  }
+  const problem = keyProblem(survey, known, again);
+  if (problem) {
+    show(title, about, problem, memoryCard(survey, again, true), await ledger(again));
     return;
   }
   const cards = survey.questions.map((question, at) => questionCard(survey, question, written[question.id], at));
@@ -59,7 +67,8 @@ async function ask(context) {
     element("div", { class: "actions" }, element("button", { type: "submit" }, say("respondent.see"))),
     element("p", { class: "soft small" }, say("respondent.nothing_yet")),
   );
-  const page = [about, waveOf(survey, wave), steps("answer"), guarantee(survey), form];
+  const memory = (remembers(survey) || me.key) && memoryCard(survey, again);
+  const page = [about, waveOf(survey, wave), steps("answer"), guarantee(survey), memory, form];
   const back = async () => show(title, page, await ledger(again));
   await back();
 }
@@ -67,7 +76,8 @@ async function ask(context) {
 /** The one draw of a wave. It makes the answers final; then it is shown. */
 async function draw(context) {
   const { survey, wave, answers, covariates } = context;
-  check({ ...context, body: await me.preview(survey, answers, { wave, covariates }) }, release);
+  const keyed = Boolean(me.key);
+  check({ ...context, body: await me.preview(survey, answers, { wave, covariates }), keyed }, release);
 }
 
 /** Charge what was drawn and shown, and send it. */
@@ -198,7 +208,7 @@ function firstWave({ waves }, { reports, drafts }) {
 }
 
 async function begin() {
-  document.getElementById("switch").append(switcher(element));
+  document.getElementById("switch").append(switcher(element, () => (me.key ? `key=${me.key.toText()}` : "")));
   put("foot", element("p", {}, say("common.foot")));
   const waiting = put(
     "main",
@@ -209,10 +219,25 @@ async function begin() {
   const written = Object.fromEntries(
     JSON.parse(survey.canonical).questions.map((question) => [question.id, question.mechanism]),
   );
+  const enter = (key) => arrive({ survey, written }, key).catch((error) => failed(error));
+  addEventListener("hashchange", () => {
+    const key = takeKey();
+    if (key !== null) enter(key);
+  });
+  await enter(arrived);
+}
+
+/** Go where a person left off: to the receipt, to sending, to what was drawn, or to the questions. */
+async function arrive({ survey, written }, key) {
   const known = await drawn(survey);
   const wave = firstWave(survey, known);
   const body = known.reports[wave];
   const context = { survey, written, wave, body };
+  if (key !== null && !useKey(key, survey)) {
+    const [title, about] = head(survey);
+    show(title, about, note("bad", say("key.wrong"), paragraph("key.wrong_help")));
+    return;
+  }
   const at = body && (await acknowledged(JSON.parse(body).id));
   if (at) await receipt({ ...context, at }, ask);
   else if (body) await guarded(context, () => send(context));
