@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import itertools
 import os
 import random
@@ -20,7 +21,7 @@ import crash
 from collecting import Inside, Postgres, check_sums, open_place, submission, survey
 from sottovoce.collector import Store, intake, schema, tokens, transfer
 from sottovoce.collector.group_key import GroupKey, KeyFiles
-from sottovoce.collector.records import Outcome, Published, Unavailable
+from sottovoce.collector.records import Full, Outcome, Published, Unavailable
 from sottovoce.collector.releasing import Releasing
 from sottovoce.collector.sqlite import SQLiteStore
 from sottovoce.collector.waiting import WaitingRoom
@@ -164,8 +165,8 @@ def test_who_leaves_is_drawn_at_random(invited: Store) -> None:
     assert len(orders) > 1
 
 
-def test_two_collectors_fill_one_group(server: Postgres) -> None:
-    place = ["--database", server.fresh()]
+def test_two_collectors_fill_one_group(place: list[str]) -> None:
+    """Each of them closes groups, and goes on with the key that the other has made."""
     stores = [open_place(place), open_place(place)]
     stores[0].publish(ASKED, invited=True)
     codes = tokens.invite(stores[0], found(stores[0]), 12)
@@ -175,8 +176,11 @@ def test_two_collectors_fill_one_group(server: Postgres) -> None:
         assert send(other, code, body).duplicates == 1
         assert send(other, code, submission(ASKED)).refused == "invitation"
     assert check_sums(stores[0], "invited") == MINIMUM and stores[1].waiting(found(stores[1])) == {0: 7}
+    arrive(stores[1], 3)
+    arrive(stores[0], 6)
+    assert check_sums(stores[0], "invited") == 15 and stores[1].waiting(found(stores[1])) == {0: 6}
     stores[1].close_survey("invited")
-    assert check_sums(stores[0], "invited") == 12
+    assert check_sums(stores[0], "invited") == 21
     for store in stores:
         store.close()
 
@@ -520,6 +524,25 @@ def test_all_files_of_a_store_are_for_their_owner_alone(tmp_path: Path) -> None:
     assert modes == {"": 0o600, "-wal": 0o600, "-shm": 0o600, "-key-": 0o600}
     connection.close()
     store.close()
+
+
+def test_a_full_disk_keeps_no_report_without_a_key(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    store = SQLiteStore(tmp_path / "x.sqlite")
+    store.publish(ASKED, invited=True)
+    (code,), body = tokens.invite(store, found(store), 1), submission(ASKED)
+
+    def full(_: int) -> None:
+        raise OSError(errno.ENOSPC, "no space")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "fsync", full)
+        with pytest.raises(Full):
+            send(store, code, body)
+    assert store.waiting(found(store)) == {}
+    assert send(store, code, body).accepted == 1 and store.waiting(found(store)) == {0: 1}
+    store.close()
+    SQLiteStore(tmp_path / "x.sqlite").close()
+    assert len(list(tmp_path.glob("*-key-*"))) == 1  # That of the attempt that failed is gone.
 
 
 def test_old_keys_are_written_over(tmp_path: Path) -> None:

@@ -59,6 +59,7 @@ class PostgresStore(Store):
         return Full("the disk of the database is full") if full else Unavailable(f"the database fails: {reason:.200}")
 
     def _version(self, connection: Any) -> int:
+        connection.execute("SET LOCAL statement_timeout = 0")  # An upgrade may rewrite a large table.
         connection.execute("CREATE TABLE IF NOT EXISTS meta (version BIGINT NOT NULL)")
         found = connection.execute("SELECT version FROM meta").fetchone()
         return int(found[0]) if found else 0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import sqlite3
 from collections.abc import Sequence
@@ -115,6 +116,8 @@ def make_private(path: Path) -> None:
 def meaning(error: Exception, path: Path) -> Exception | None:
     """What an error of SQLite, or of the file under it, means; None if it is another one."""
     if isinstance(error, OSError):
+        if error.errno == errno.ENOSPC:
+            return Full("the disk is full")
         return Unavailable(f"{path}: cannot be opened: {error.strerror}")
     if not isinstance(error, sqlite3.Error):
         return None
