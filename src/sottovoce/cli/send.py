@@ -70,11 +70,16 @@ def export_reports(survey: str, file: Path, data: Path, database: str | None, as
     from sottovoce.collector import transfer
 
     store = opened(data, database)
-    count = transfer.export(store, _found(store, survey), file)
+    to = _found(store, survey)
+    count = transfer.export(store, to, file)
+    waiting = sum(store.waiting(to).values())
     if as_json:
-        print_json({"file": str(file), "n": count})
+        print_json({"file": str(file), "n": count, **({"waiting": waiting} if to.invited else {})})
     else:
-        click.echo(f"{file}: {plural(count, 'report')}")
+        more = (
+            f"; {plural(waiting, 'more report')} of this survey by invitation wait for their group" if waiting else ""
+        )
+        click.echo(f"{file}: {plural(count, 'report')}{more}")
 
 
 @click.command("import")
