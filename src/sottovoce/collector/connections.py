@@ -202,9 +202,10 @@ def protocol(limits: ConnectionLimits) -> Any:
             self.part, self.moved = BODY, True
             self._cancel_head()
             self.app = self._over() or self.app
-            if len(self.pipeline) >= QUEUED_REQUESTS:
+            if len(self.pipeline) < QUEUED_REQUESTS:
+                super().on_headers_complete()
+            else:
                 self.transport.abort()
-            super().on_headers_complete()
 
         def on_body(self, body: bytes) -> None:
             self.moved = True
