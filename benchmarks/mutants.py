@@ -123,12 +123,13 @@ def equivalent() -> set[tuple[str, str, str]]:
         return {(entry["file"], entry["old"], entry["new"]) for entry in tomllib.load(file)["mutant"]}
 
 
-def chosen(module: str | None, count: int, seed: int) -> list[Mutant]:
-    """Random mistakes; the modules get as many as they have lines, or one gets them all."""
+def chosen(names: Sequence[str], count: int, seed: int) -> list[Mutant]:
+    """Random mistakes in the named modules and folders, or in all; a long module gets more of them."""
     draw, harmless = random.Random(seed), equivalent()
-    files = [file for file in modules(ROOT) if module is None or file == f"src/sottovoce/{module}.py"]
+    places = tuple(f"src/sottovoce/{name}{end}" for name in names for end in (".py", "/"))
+    files = [file for file in modules(ROOT) if not names or file.startswith(places)]
     if not files:
-        raise SystemExit(f"there is no module {module!r} on the privacy path; see {', '.join(TESTS)}")
+        raise SystemExit(f"there is no module {', '.join(names)} on the privacy path; see {', '.join(TESTS)}")
     lines = [len((ROOT / file).read_text("utf-8").splitlines()) for file in files]
     drawn = draw.choices(files, lines, k=2 * count)
     found = [mutant for file in drawn for mutant in sample(ROOT, file, 1, draw)]
@@ -209,7 +210,7 @@ def report(outcomes: Iterator[Outcome], as_json: bool, every: bool) -> int:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--planted", nargs="?", const="", metavar="NAME", help="plant the named mistakes, or one")
-    parser.add_argument("--module", help="one module, such as wire or models/shuffle/lattice")
+    parser.add_argument("--module", nargs="+", default=[], help="modules or folders, such as wire or models/shuffle")
     parser.add_argument("--count", type=int, default=60)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--jobs", type=int, default=1, help="how many runs at a time")
