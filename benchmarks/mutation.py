@@ -24,6 +24,7 @@ OPERATORS: dict[type[ast.operator], type[ast.operator]] = {
     ast.Pow: ast.Mult, ast.LShift: ast.RShift, ast.RShift: ast.LShift, ast.BitAnd: ast.BitOr, ast.BitOr: ast.BitAnd,
     ast.BitXor: ast.BitOr, ast.MatMult: ast.Add,
 }  # fmt: skip
+FAIL_WHEN_SWAPPED = {"isinstance", "issubclass", "hasattr", "getattr", "setattr", "__setattr__", "map", "filter"}
 UNIMPORTANT_KEYWORDS = {"strict", "maxsize"}
 REMOVABLE = (ast.Expr, ast.AugAssign, ast.Raise, ast.If, ast.For, ast.With)
 
@@ -107,7 +108,7 @@ def _changes(node: ast.AST) -> Iterator[tuple[str, Change]]:
         yield "a sign lost", _plain
     elif isinstance(node, ast.Constant):
         yield from _constants(node)
-    elif isinstance(node, ast.Call) and len(node.args) > 1 and not any(isinstance(a, ast.Starred) for a in node.args):
+    elif isinstance(node, ast.Call) and _swappable(node):
         yield "arguments swapped", _swap
     if isinstance(node, ast.If | ast.IfExp | ast.While):
         yield "a condition negated", _negate
@@ -117,6 +118,13 @@ def _changes(node: ast.AST) -> Iterator[tuple[str, Change]]:
         block = getattr(node, name, None)
         if isinstance(block, list):
             yield from _removals(name, block)
+
+
+def _swappable(call: ast.Call) -> bool:
+    """Whether two arguments can change places, and the program does not fail at once for it."""
+    if len(call.args) < 2 or any(isinstance(argument, ast.Starred) for argument in call.args):
+        return False
+    return getattr(call.func, "id", getattr(call.func, "attr", "")) not in FAIL_WHEN_SWAPPED
 
 
 def _constants(node: ast.Constant) -> Iterator[tuple[str, Change]]:
