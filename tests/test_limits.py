@@ -15,6 +15,7 @@ from sottovoce.domain import Attributes, Keyed, Options, Scale, Text
 from sottovoce.errors import SottovoceError
 from sottovoce.field import Field
 from sottovoce.hashing import Hashes
+from sottovoce.models.federated import Parties
 from sottovoce.sealing import PrivateKey, PublicKey
 from sottovoce.survey import Survey
 
@@ -106,6 +107,8 @@ LIMITS: dict[str, tuple[Build, Any, Any, str]] = {
     "curators": (lambda n: federated(curators=listed(n)), 1000, 1001, "list of 2 to 1,000 names"),
     "curators, fewest": (lambda n: federated(curators=listed(n)), 2, 1, "list of 2 to 1,000 names"),
     "curator's name": (lambda n: federated(curators=["a" * n, "b"]), 64, 65, "each of curators must match"),
+    "parties": (lambda n: Parties(n, 1), 1000, 1001, "number of curators must .*1,?000, got 1,?001"),
+    "parties, fewest": (lambda n: Parties(n, 1), 2, 1, "number of curators must"),
     "domain": (sv.Domain, 2**32, 2**32 + 1, r"from 2 to 2\^32 values"),
     "domain, smallest": (sv.Domain, 2, 1, r"from 2 to 2\^32 values, got 1"),
     "text": (Text, 4096, 4097, "from 1 to 4,096, got 4097"),

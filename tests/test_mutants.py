@@ -22,7 +22,7 @@ LIMIT: int = 10
 def least(a, b, *, strict=False):
     """The least, 0 < 1."""
     if not a < b and a:
-        return max(b, a) - 0.5
+        return pow(b, max(a, b)) - 0.5
     for at in zip([1], [2], strict=True):
         a += 1
     return a
@@ -36,9 +36,9 @@ MISTAKES = {
     "and for or": "not a < b or a",
     "a sign lost": "not not a < b and a",
     "a condition negated": "if not (not a < b and a):",
-    "arguments swapped": "max(a, b)",
-    "another operator": "max(b, a) + 0.5",
-    "a number doubled": "max(b, a) - 1.0",
+    "arguments swapped": "pow(max(a, b), b)",
+    "another operator": "max(a, b)) + 0.5",
+    "a number doubled": "max(a, b)) - 1.0",
     "a number one more": "LIMIT: int = 11",
     "a number one less": "LIMIT: int = 9",
     "a truth value flipped": "strict=True):\n",
@@ -78,6 +78,7 @@ def test_nothing_is_changed_where_it_could_not_matter(tools: dict[str, Any], tmp
     for mutant in all_mistakes(tools, tmp_path):
         for text in ("A module: 1 + 1.", "WIDTH = 1\n", "The least, 0 < 1.", "return 1 + 1"):
             assert text in mutant.mutated
+        assert "max(b, a)" not in mutant.mutated
         assert "strict=True)" in mutant.mutated or "for at" not in mutant.mutated
 
 
