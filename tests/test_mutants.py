@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import random
+import tomllib
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -106,6 +107,16 @@ def test_what_is_planted_is_still_there(tools: dict[str, Any]) -> None:
         if plant.file.endswith(".py"):
             ast.parse(text.replace(plant.old, plant.new))
         assert all((ROOT / test.partition("::")[0]).exists() for test in plant.tests)
+
+
+def test_what_changes_nothing_is_still_there_and_has_a_reason() -> None:
+    listed = tomllib.loads((ROOT / "benchmarks" / "equivalent_mutants.toml").read_text("utf-8"))["mutant"]
+    for entry in listed:
+        lines = [
+            line.strip() for line in ast.unparse(ast.parse((ROOT / entry["file"]).read_text("utf-8"))).splitlines()
+        ]
+        assert all(line in lines for line in entry["old"].splitlines()), entry
+        assert entry["new"] != entry["old"] and entry["reason"].endswith(".")
 
 
 def test_a_mistake_is_caught_or_survives(tools: dict[str, Any], tmp_path: Path) -> None:
