@@ -167,10 +167,9 @@ class Baseline:
 
 
 def random_outcomes(
-    copies: Copies, mutants: Sequence[Mutant], pool: ThreadPoolExecutor, green: bool
+    copies: Copies, baseline: Baseline, mutants: Sequence[Mutant], pool: ThreadPoolExecutor
 ) -> Iterator[Outcome]:
     """Each mistake meets one file of tests after the other, until one catches it."""
-    baseline = Baseline(copies, green)
 
     def tried(mutant: Mutant) -> Outcome:
         total, tests = 0.0, tests_of(ROOT, mutant.file)

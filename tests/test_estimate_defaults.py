@@ -48,7 +48,7 @@ def test_each_option_is_heeded(kind: str) -> None:
     estimate = ESTIMATES[kind]()
 
     def width(**options: Any) -> float:
-        return sum(row.high - row.low for row in estimate.rows(**options))
+        return float(sum(row.high - row.low for row in estimate.rows(**options)))
 
     assert width(level=0.5) < width() < width(level=0.99)
     if len(estimate.rows()) > 1 and "simultaneous" in inspect.signature(estimate.rows).parameters:
