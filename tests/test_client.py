@@ -355,7 +355,8 @@ class Life(RuleBasedStateMachine):
             self._permanent_answers_stay(entries.memory(PANEL.digest, "mood"))
 
     def _permanent_answers_stay(self, memory: Any) -> None:
-        for name, value in _leaves(memory):
+        lasting = {name: value for name, value in (memory or {}).items() if name != "last"}
+        for name, value in _leaves(lasting):
             assert self.memories.setdefault(name, value) == value, "a permanent answer was drawn again"
 
     def teardown(self) -> None:

@@ -25,7 +25,7 @@ const MAKERS = {
   square_wave: ["domain bins window inside", squareWave],
   ranges: ["domain fanout parts", ranges],
   several: ["domain how parts", several],
-  memoized: ["permanent instantaneous", memoized],
+  memoized: ["permanent instantaneous changes?", memoized],
   d_bit_flip: ["domain sampled p", dBitFlip],
   changes: ["domain waves changes p", changes],
   hashed: ["domain cohorts salt base", hashed],
@@ -57,11 +57,12 @@ export class Mechanism {
 
   /**
    * One wave: { report, epsilon }, and the new memory of a mechanism that remembers. Nothing is changed. Which wave it
-   * is, counted from 0, matters to mechanisms that count them; if nothing is said, it is the next.
+   * is, counted from 0, matters to mechanisms that count them; if nothing is said, it is the next. Answers are kept
+   * under what `hide` makes of the names of their values.
    */
-  step(value, memory, source = new Source(), wave) {
+  step(value, memory, source = new Source(), wave, hide = String) {
     const code = this.encode(value, source);
-    if (this.begin) return this.advance(code, memory ?? this.begin(source), source, wave);
+    if (this.begin) return this.advance(code, memory ?? this.begin(source.role("cohort")), source, wave, hide);
     return { report: this.perturb(code, source), epsilon: this.epsilon };
   }
 }

@@ -20,6 +20,11 @@ export class Source {
     return (high >>> 11) * 2 ** 32 + low;
   }
 
+  /** The source for one purpose, and for the value of this name. Independent draws need no distinction. */
+  role() {
+    return this;
+  }
+
   /** True with probability p, a multiple of 2^-53. */
   coin(p) {
     return this.draw() < p * GRID;

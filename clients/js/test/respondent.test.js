@@ -4,11 +4,11 @@ import assert from "node:assert/strict";
 import test from "node:test";
 
 import { decode } from "../src/decode.js";
-import { units } from "../src/exact.js";
+import { above, units } from "../src/exact.js";
 import { IndexedDB } from "./indexeddb.js";
 import { error, library, vectors } from "./library.js";
 
-const { IndexedStore, MemoryStore, Respondent, Survey } = library;
+const { IndexedStore, mechanism, MemoryStore, Respondent, Source, Survey } = library;
 const [small, allKinds, panel] = vectors("surveys").surveys.map(({ document }) => document);
 const survey = (changes) => new Survey({ ...small, ...changes });
 const respondent = (options) => new Respondent({ store: new MemoryStore(), ...options });
@@ -114,7 +114,7 @@ test("a review costs and pins nothing", async () => {
   const { survey: asked, costs: lasting } = await me.review(panel);
   const permanent = ({ mechanism }) => mechanism.permanent?.epsilon ?? mechanism.epsilon;
   assert.deepEqual(lasting, Object.fromEntries(panel.questions.map((question) => [question.id, permanent(question)])));
-  assert.equal(asked.epsilon, 29);
+  assert.equal(asked.epsilon, panel.budget);
   await me.answer(survey({ title: "Another" }), { smokes: "no" });
 });
 
@@ -260,6 +260,73 @@ test("a text keeps its cohort and its permanent answers", async () => {
   const { charges } = await respondent({ store }).ledger();
   assert.deepEqual(charges.map(({ epsilon: paid }) => paid), [permanent.epsilon, permanent.epsilon]);
   assert.deepEqual([Object.keys(first.answers).length, Object.keys(last.answers).length], [1, 2]);
+});
+
+const keeping = (found) => vectors("memoized").vectors.map(({ mechanism: data }) => data).find(found);
+
+test("beyond its changes a device goes on with the last answer it paid for", () => {
+  const made = mechanism(keeping(({ changes, permanent }) => changes === 1 && permanent.mechanism === "krr"));
+  const seen = [];
+  let memory;
+  for (const value of [3, 1, 4, 1, 3, 0]) {
+    const step = made.step(value, memory);
+    memory = step.memory;
+    seen.push([step.epsilon > 0, Object.keys(memory.answers).length, memory.last]);
+  }
+  const frozen = [false, 2, "1"];
+  assert.deepEqual(seen, [[true, 1, "3"], [true, 2, "1"], frozen, frozen, frozen, frozen]);
+  assert.deepEqual([0, 1, 59].map(made.after), [0, 1, 1].map(made.after));
+});
+
+test("values in one bucket have answers of their own, and are charged", () => {
+  const made = mechanism(keeping(({ permanent, changes }) => permanent.buckets === 2 && changes === undefined));
+  let memory;
+  for (let value = 0; value < 20; value++) memory = made.step(value, memory).memory;
+  assert.equal(Object.keys(memory.answers).length, 20);
+  assert.equal(made.after(19), above(20n * units(made.after(0))));
+});
+
+test("a memory of buckets is refused, one of values is read on", () => {
+  for (const hashed of ["local_hash", "hashed", "bloom"]) {
+    const made = mechanism(keeping(({ permanent }) => permanent.mechanism === hashed));
+    const value = hashed === "local_hash" ? 0 : "tea";
+    const old = { cohort: 0, answers: { 0: 1 } };
+    assert.throws(() => made.step(value, old), error("ParameterError", /a memory must be of version 2/));
+    const { memory } = made.step(value);
+    assert.throws(() => made.step(value, { ...memory, version: 3 }), error("ParameterError", /of version 2/));
+  }
+  const listed = mechanism(keeping(({ permanent, changes }) => permanent.mechanism === "krr" && changes === undefined));
+  const { epsilon, memory } = listed.step("a", { cohort: 0, answers: { 0: 1 } });
+  assert.deepEqual([epsilon, memory.answers], [0, { 0: 1 }]);
+});
+
+test("names of values may be hidden", () => {
+  const hide = (name) => `<${name}>`;
+  for (const kind of ["krr", "bloom"]) {
+    const made = mechanism(keeping(({ permanent }) => permanent.mechanism === kind));
+    const value = kind === "krr" ? "a" : "tea";
+    const { memory } = made.step(value, undefined, undefined, undefined, hide);
+    assert.match(memory.last, /^<.*>$/);
+    assert.deepEqual(Object.keys(memory.answers), [memory.last]);
+    assert.equal(made.step(value, memory, undefined, undefined, hide).epsilon, 0);
+  }
+});
+
+test("draws are asked for by their role, the same for a new, a known and a frozen value", () => {
+  class Asked extends Source {
+    roles = [];
+    role(...asked) {
+      this.roles.push(asked);
+      return this;
+    }
+  }
+  const made = mechanism(keeping(({ changes }) => changes === 0));
+  let memory;
+  for (const value of [5, 5, 6]) {
+    const source = new Asked();
+    ({ memory } = made.step(value, memory, source));
+    assert.deepEqual(source.roles.slice(-2), [["permanent", `${value}`], ["instantaneous"]]);
+  }
 });
 
 test("a store must be given or be there", () => {

@@ -110,10 +110,6 @@ class Changes(Longitudinal):
     def epsilon_pattern(self, reports: int) -> float:
         return self.epsilon_over(reports)
 
-    def _key(self, code: int, memory: Memory) -> int:
-        """Nothing of a history shows through: to an observer, all of them have one pattern."""
-        return 0
-
     # What a device does.
 
     @property
@@ -142,8 +138,7 @@ class Changes(Longitudinal):
 
         No answer is kept under the name of a value, so that there is nothing to hide.
         """
-        self._check(memory)
-        made = super().step(value, self._caught_up(memory, wave), source)
+        made = super().step(value, self._caught_up(self._checked(memory), wave), source)
         return made if memory["wave"] else replace(made, epsilon=self.epsilon_forever)
 
     def _caught_up(self, memory: Memory, wave: int | None) -> Memory:
@@ -157,6 +152,7 @@ class Changes(Longitudinal):
         return memory | {"wave": wave, "sign": 0 if missed else memory["sign"]}
 
     def _step(self, code: int, memory: Memory, source: Source, hide: Hide) -> Step:
+        """Both coins are tossed in every wave, so that the work does not tell whether there is something to tell."""
         wave, changed = memory["wave"] + 1, code - memory["value"]
         if wave > self.waves:
             raise ParameterError(f"the mechanism is for {self.waves} waves, and all of them are over")
@@ -164,7 +160,8 @@ class Changes(Longitudinal):
         sign = changed if changed and changes == memory["kept"] else memory["sign"]
         ends = wave % (1 << memory["order"]) == 0
         source = source.role("instantaneous", code)
-        up = (sign > 0) == source.bernoulli(self.p) if ends and sign else source.bernoulli(COIN)
+        coin, truth = source.bernoulli(COIN), source.bernoulli(self.p)
+        up = (coin, (sign > 0) == truth)[ends and sign != 0]
         kept = {"wave": wave, "value": code, "changes": changes, "sign": 0 if ends else sign}
         cost = self.epsilon_forever if wave == 1 else 0.0
         return Step(2 * memory["order"] + up, memory | kept, cost)

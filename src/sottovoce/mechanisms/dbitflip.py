@@ -142,14 +142,11 @@ class DBitFlip(Longitudinal):
         drawn = sample(self.domain.size, self.sampled, source.role("cohort"))
         return {"sample": self._sets.number(drawn), "answers": {}}
 
-    def _key(self, code: int, memory: Memory) -> int:
-        return code
-
     def _step(self, code: int, memory: Memory, source: Source, hide: Hide) -> Step:
+        """Bits are drawn in every wave and kept for a new value only, so that the work tells nothing of the value."""
         number, answers, key = memory["sample"], memory["answers"], hide(str(code))
-        known = key in answers
-        told = answers[key] if known else self._tell(code, number, source.role("permanent", code))
-        cost = 0.0 if known else self._loss(len(answers) + 1) - self._loss(len(answers))
+        told = answers.get(key, self._tell(code, number, source.role("permanent", code)))
+        cost = (self._loss(len(answers) + 1) - self._loss(len(answers)), 0.0)[key in answers]
         report = self.shape.check(number << self.sampled | told)
         return Step(report, memory | {"answers": answers | {key: told}}, cost)
 
