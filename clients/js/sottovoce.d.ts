@@ -20,6 +20,8 @@ export declare class StoreError extends SottovoceError {}
 export declare class Source {
   /** A whole number, uniform over 0 .. 2^53 - 1. */
   draw(): number;
+  /** The source for one purpose (cohort, permanent, instantaneous), and for the value of this name; here, itself. */
+  role(name: string, code?: number | string): Source;
   /** True with probability p, a multiple of 2^-53. */
   coin(p: number): boolean;
   /** A whole number, uniform over 0 .. k - 1. */
@@ -43,8 +45,11 @@ export declare class Mechanism {
   /** Bits in a report. */
   readonly bits: number;
   randomize(value: unknown, source?: Source): Report;
-  /** Which wave it is, counted from 0, matters to mechanisms that count them; if nothing is said, it is the next. */
-  step(value: unknown, memory?: Json, source?: Source, wave?: number): Step;
+  /**
+   * Which wave it is, counted from 0, matters to mechanisms that count them; if nothing is said, it is the next. Answers
+   * are remembered under what `hide` makes of the names of their values.
+   */
+  step(value: unknown, memory?: Json, source?: Source, wave?: number, hide?: (name: string) => string): Step;
 }
 
 /** A mechanism from its written form. One that claims another cost than its own is refused. */
