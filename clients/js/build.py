@@ -1,11 +1,10 @@
 """Join the modules of src/ into the one file that a page loads, `sottovoce.js`, and make it small.
 
 Spaces go, names of variables become short, constants are declared by let, and functions are written as arrows: the file
-does what the modules do. This
-takes no parser, since the modules keep to a few habits: names of properties follow a dot, or a brace or a comma in an
-object; a division has a space on either side; statements end with a semicolon; there are no labels, no empty
-statements, and no patterns in declarations outside of functions; nothing outside of functions is used before it is
-declared.
+does what the modules do. This takes no parser, since the modules keep to a few habits: names of properties follow a
+dot, or a brace or a comma in an object; a division has a space on either side; statements end with a semicolon; there
+are no labels, no empty statements, and no patterns in declarations outside of functions; nothing outside of functions
+is used before it is declared.
 
 python clients/js/build.py
 """
