@@ -40,6 +40,7 @@ COPIED = ("src", "tests", "vectors", "clients", "docs", "benchmarks", "conftest.
           "CHANGELOG.md", "mkdocs.yml", "LICENSE", "Makefile", ".ci")  # fmt: skip
 SHORTEST_TIMEOUT_SECONDS = 120
 LONGEST_BASELINE_SECONDS = 1800
+GREEN_TIMEOUT_SECONDS = 600
 SLOWDOWN_ALLOWED = 4
 """A run that takes this many times as long as without the mistake hangs."""
 PASSED, FAILED, NOTHING_TO_RUN = 0, 1, 5
@@ -55,11 +56,13 @@ class Outcome:
     new: str
     caught: bool
     seconds: float
+    by: str
+    """The tests that caught it, or all that did not."""
 
     def __str__(self) -> str:
         word = "caught" if self.caught else "SURVIVED"
         lines = [f"- {line}" for line in self.old.splitlines()] + [f"+ {line}" for line in self.new.splitlines()]
-        head = f"{word} {self.file}:{self.line}: {self.kind} ({self.seconds:.0f} s)"
+        head = f"{word} {self.file}:{self.line}: {self.kind} ({self.seconds:.0f} s, {self.by})"
         return "\n    ".join([head, *lines])
 
 
@@ -123,12 +126,13 @@ def equivalent() -> set[tuple[str, str, str]]:
         return {(entry["file"], entry["old"], entry["new"]) for entry in tomllib.load(file)["mutant"]}
 
 
-def chosen(module: str | None, count: int, seed: int) -> list[Mutant]:
-    """Random mistakes; the modules get as many as they have lines, or one gets them all."""
+def chosen(names: Sequence[str], count: int, seed: int) -> list[Mutant]:
+    """Random mistakes in the named modules and folders, or in all; a long module gets more of them."""
     draw, harmless = random.Random(seed), equivalent()
-    files = [file for file in modules(ROOT) if module is None or file == f"src/sottovoce/{module}.py"]
+    places = tuple(f"src/sottovoce/{name}{end}" for name in names for end in (".py", "/"))
+    files = [file for file in modules(ROOT) if not names or file.startswith(places)]
     if not files:
-        raise SystemExit(f"there is no module {module!r} on the privacy path; see {', '.join(TESTS)}")
+        raise SystemExit(f"there is no module {', '.join(names)} on the privacy path; see {', '.join(TESTS)}")
     lines = [len((ROOT / file).read_text("utf-8").splitlines()) for file in files]
     drawn = draw.choices(files, lines, k=2 * count)
     found = [mutant for file in drawn for mutant in sample(ROOT, file, 1, draw)]
@@ -136,14 +140,19 @@ def chosen(module: str | None, count: int, seed: int) -> list[Mutant]:
 
 
 class Baseline:
-    """How long each file of tests takes without a mistake. It is run once, when it is first needed, and must pass."""
+    """How long each file of tests takes without a mistake. It is run once, when it is first needed, and must pass.
 
-    def __init__(self, copies: Copies) -> None:
-        self._copies, self._seconds = copies, dict[str, float]()
+    `green` says that they are known to pass, so that they need not run without a mistake.
+    """
+
+    def __init__(self, copies: Copies, green: bool) -> None:
+        self._copies, self._green, self._seconds = copies, green, dict[str, float]()
         self._lock = threading.Lock()
 
     def timeout(self, test: str) -> float:
         """After how many seconds a file of tests hangs."""
+        if self._green:
+            return GREEN_TIMEOUT_SECONDS
         with self._lock:
             if test not in self._seconds:
                 self._seconds[test] = self._measured(test)
@@ -157,18 +166,19 @@ class Baseline:
         return seconds
 
 
-def random_outcomes(copies: Copies, mutants: Sequence[Mutant], pool: ThreadPoolExecutor) -> Iterator[Outcome]:
+def random_outcomes(
+    copies: Copies, baseline: Baseline, mutants: Sequence[Mutant], pool: ThreadPoolExecutor
+) -> Iterator[Outcome]:
     """Each mistake meets one file of tests after the other, until one catches it."""
-    baseline = Baseline(copies)
 
     def tried(mutant: Mutant) -> Outcome:
-        total = 0.0
-        for test in tests_of(ROOT, mutant.file):
+        total, tests = 0.0, tests_of(ROOT, mutant.file)
+        for test in tests:
             code, seconds = copies.run(mutant.file, mutant.mutated, [test], baseline.timeout(test))
             total += seconds
             if code not in (PASSED, NOTHING_TO_RUN):
-                return Outcome(mutant.file, mutant.line, mutant.kind, *mutant.change, caught=True, seconds=total)
-        return Outcome(mutant.file, mutant.line, mutant.kind, *mutant.change, caught=False, seconds=total)
+                return Outcome(mutant.file, mutant.line, mutant.kind, *mutant.change, True, total, test)
+        return Outcome(mutant.file, mutant.line, mutant.kind, *mutant.change, False, total, ", ".join(tests))
 
     return pool.map(tried, mutants)
 
@@ -186,7 +196,9 @@ def planted_outcomes(copies: Copies, plants: Sequence[Plant], pool: ThreadPoolEx
             raise SystemExit(f"{plant.name}: its tests must pass without the mistake, but pytest returned {code}")
         allowed = max(SHORTEST_TIMEOUT_SECONDS, SLOWDOWN_ALLOWED * seconds)
         code, seconds = copies.run(plant.file, text.replace(plant.old, plant.new), plant.tests, allowed, slow=True)
-        return Outcome(plant.file, line, plant.name, plant.old, plant.new, code != PASSED, seconds)
+        return Outcome(
+            plant.file, line, plant.name, plant.old, plant.new, code != PASSED, seconds, ", ".join(plant.tests)
+        )
 
     return pool.map(tried, plants)
 
@@ -209,17 +221,19 @@ def report(outcomes: Iterator[Outcome], as_json: bool, every: bool) -> int:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--planted", nargs="?", const="", metavar="NAME", help="plant the named mistakes, or one")
-    parser.add_argument("--module", help="one module, such as wire or models/shuffle/lattice")
+    parser.add_argument("--module", nargs="+", default=[], help="modules or folders, such as wire or models/shuffle")
     parser.add_argument("--count", type=int, default=60)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--jobs", type=int, default=1, help="how many runs at a time")
+    parser.add_argument("--green", action="store_true", help="the tests are known to pass: do not run them unchanged")
     parser.add_argument("--every", action="store_true", help="print what was caught, too")
     parser.add_argument("--json", action="store_true")
     asked = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="sottovoce-mutants-") as folder, ThreadPoolExecutor(asked.jobs) as pool:
         copies = Copies(Path(folder), asked.jobs)
         if asked.planted is None:
-            outcomes = random_outcomes(copies, chosen(asked.module, asked.count, asked.seed), pool)
+            mutants = chosen(asked.module, asked.count, asked.seed)
+            outcomes = random_outcomes(copies, Baseline(copies, asked.green), mutants, pool)
         else:
             plants = [plant for plant in PLANTS if asked.planted in ("", plant.name)]
             if not plants:

@@ -1,7 +1,8 @@
 """Small mistakes made in a module on purpose: where they can be made, and the module's text with one of them in it.
 
-What cannot change what a program does is left out by rule: docstrings and annotations, `if TYPE_CHECKING` blocks,
-`__repr__`, `strict=` of `zip` (a check of lengths that are equal anyway), and the size of a cache.
+What cannot change what a program does is left out by rule: docstrings, annotations, type variables, `if TYPE_CHECKING`
+blocks, `__repr__`, `strict=` of `zip` (a check of lengths that are equal anyway), the size of a cache, and the order of
+the arguments of `max` and the like. So are swaps that fail at once, which any test would catch.
 """
 
 from __future__ import annotations
@@ -24,6 +25,8 @@ OPERATORS: dict[type[ast.operator], type[ast.operator]] = {
     ast.Pow: ast.Mult, ast.LShift: ast.RShift, ast.RShift: ast.LShift, ast.BitAnd: ast.BitOr, ast.BitOr: ast.BitAnd,
     ast.BitXor: ast.BitOr, ast.MatMult: ast.Add,
 }  # fmt: skip
+SYMMETRIC = {"max", "min", "hypot", "gcd", "lcm"}
+FAIL_WHEN_SWAPPED = {"isinstance", "issubclass", "hasattr", "getattr", "setattr", "__setattr__", "map", "filter"}
 UNIMPORTANT_KEYWORDS = {"strict", "maxsize"}
 REMOVABLE = (ast.Expr, ast.AugAssign, ast.Raise, ast.If, ast.For, ast.With)
 
@@ -92,6 +95,8 @@ def _unimportant(node: ast.AST) -> bool:
         return True
     if isinstance(node, ast.FunctionDef) and node.name == "__repr__":
         return True
+    if _called(node) == "TypeVar":
+        return True
     return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
 
 
@@ -107,7 +112,7 @@ def _changes(node: ast.AST) -> Iterator[tuple[str, Change]]:
         yield "a sign lost", _plain
     elif isinstance(node, ast.Constant):
         yield from _constants(node)
-    elif isinstance(node, ast.Call) and len(node.args) > 1 and not any(isinstance(a, ast.Starred) for a in node.args):
+    elif isinstance(node, ast.Call) and _swappable(node):
         yield "arguments swapped", _swap
     if isinstance(node, ast.If | ast.IfExp | ast.While):
         yield "a condition negated", _negate
@@ -117,6 +122,18 @@ def _changes(node: ast.AST) -> Iterator[tuple[str, Change]]:
         block = getattr(node, name, None)
         if isinstance(block, list):
             yield from _removals(name, block)
+
+
+def _swappable(call: ast.Call) -> bool:
+    """Whether two arguments can change places, and that matters, and the program does not fail at once for it."""
+    if len(call.args) < 2 or any(isinstance(argument, ast.Starred) for argument in call.args):
+        return False
+    return _called(call) not in FAIL_WHEN_SWAPPED | SYMMETRIC
+
+
+def _called(node: ast.AST) -> str:
+    function = node.func if isinstance(node, ast.Call) else None
+    return str(getattr(function, "id", getattr(function, "attr", "")))
 
 
 def _constants(node: ast.Constant) -> Iterator[tuple[str, Change]]:

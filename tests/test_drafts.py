@@ -138,6 +138,23 @@ def test_every_history_within_a_budget_for_one_permanent_answer() -> None:
             assert len({held[wave] for wave in sent}) <= 1
 
 
+def test_drafts_draw_no_more_permanent_answers_than_the_survey_allows() -> None:
+    """All histories of drafts and reports with three values in three waves, where one change is allowed."""
+    asked = survey(MOOD | {"changes": 1}, waves=3)
+    for values in itertools.product(["low", "fair", "good"], repeat=3):
+        for actions in itertools.product(("preview", "answer"), repeat=3):
+            with closing(Pocket()) as ledger:
+                ledger.set_budget(100.0)
+                me = Device(ledger)
+                for wave, (action, value) in enumerate(zip(actions, values, strict=True)):
+                    getattr(me, action)(asked, {"mood": value}, wave)
+                with ledger.transaction() as entries:
+                    assert len(entries.memory(asked.digest, "mood")["answers"]) == min(2, len(set(values)))
+                assert len(ledger.charges()) == (
+                    0 if "answer" not in actions else min(2, len(set(values[: 3 - actions[::-1].index("answer")])))
+                )
+
+
 def test_waves_that_count_themselves_pay_for_a_draft_that_stays(tmp_path: Path) -> None:
     """A draft of rare changes that is never sent: the next wave pays what all waves together cost, once."""
     made = sv.Changes(4, 2, 1.0, domain=["no", "yes"])

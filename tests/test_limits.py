@@ -8,13 +8,15 @@ from typing import Any
 
 import pytest
 
+import shuffling
 import sottovoce as sv
 from collecting import submission, survey
-from sottovoce import accounting, canonical, wire
+from sottovoce import accounting, canonical, envelope, wire
 from sottovoce.domain import Attributes, Keyed, Options, Scale, Text
 from sottovoce.errors import SottovoceError
 from sottovoce.field import Field
 from sottovoce.hashing import Hashes
+from sottovoce.models.federated import DivisibleLaplace, Parties
 from sottovoce.sealing import PrivateKey, PublicKey
 from sottovoce.survey import Survey
 
@@ -106,6 +108,13 @@ LIMITS: dict[str, tuple[Build, Any, Any, str]] = {
     "curators": (lambda n: federated(curators=listed(n)), 1000, 1001, "list of 2 to 1,000 names"),
     "curators, fewest": (lambda n: federated(curators=listed(n)), 2, 1, "list of 2 to 1,000 names"),
     "curator's name": (lambda n: federated(curators=["a" * n, "b"]), 64, 65, "each of curators must match"),
+    "parties": (lambda n: Parties(n, 1), 1000, 1001, "number of curators must .*1,?000, got 1,?001"),
+    "parties, fewest": (lambda n: Parties(n, 1), 2, 1, "number of curators must"),
+    "cells among parties": (lambda n: Parties(2, 1).check_size(n), 2**21, 2**21 + 1, "at most 4,194,304, got"),
+    "divisible noise, least epsilon": (
+        lambda e: DivisibleLaplace(e), 2.0**-16 * 1.0001, 2.0**-16 * 0.999, r"epsilon must be at least 2\^-16",
+    ),
+    "honest curators": (lambda n: DivisibleLaplace(1.0, 1, n), 1000, 1001, "number of honest curators"),
     "domain": (sv.Domain, 2**32, 2**32 + 1, r"from 2 to 2\^32 values"),
     "domain, smallest": (sv.Domain, 2, 1, r"from 2 to 2\^32 values, got 1"),
     "text": (Text, 4096, 4097, "from 1 to 4,096, got 4097"),
@@ -152,6 +161,19 @@ def test_at_a_limit_and_beyond_it(name: str) -> None:
 def test_numbers_that_json_cannot_hold_are_written_as_text() -> None:
     assert wire._written(2**53 - 1) == 2**53 - 1
     assert wire._written(2**53) == "9007199254740992"
+
+
+def test_versions_of_a_survey_are_whole_numbers_up_to_a_million() -> None:
+    with pytest.raises(SottovoceError, match="1000000 is a newer format"):
+        document(sottovoce=10**6)
+    with pytest.raises(SottovoceError, match="from 1 to 1,000,000, got 1000001"):
+        document(sottovoce=10**6 + 1)
+
+
+def test_the_largest_batch() -> None:
+    """2^28 bytes, less an id of 16, a wave of 4 and a code of 32."""
+    asked = shuffling.survey()
+    assert envelope.most_reports(asked) == (2**28 - 52) // envelope.inner_size(asked)
 
 
 def test_units_are_composed_up_to_their_limit() -> None:

@@ -319,6 +319,23 @@ def test_a_store_that_was_open_is_hidden_when_a_secret_is_there(tmp_path: Path) 
     assert [town for town in TOWNS if tells(tmp_path, path, town)] == []
 
 
+def test_the_last_value_that_was_paid_for_is_hidden_too(tmp_path: Path) -> None:
+    """With a bound on changes a device goes on with the last answer it drew, before and after the store is hidden."""
+    bounded = HOME | {"memoize": True, "changes": 1}
+    path, asked = tmp_path / "me.sqlite", survey(questions=[bounded], schedule={"waves": 9})
+    me = Respondent(path, budget=100, keyring=False)
+    for wave in range(2):
+        me.answer(asked, {"home": TOWNS[wave]}, wave)
+    me = Respondent(path, key=KEY)
+    for wave in range(2, 5):
+        me.answer(asked, {"home": TOWNS[wave % 3]}, wave)
+    with me.ledger.transaction() as entries:
+        memory = entries.memory(asked.digest, "home")
+    hide = KEY.for_survey(asked.digest).hide("home")
+    assert memory["last"] == hide("1") and set(memory["answers"]) == {hide("0"), hide("1")}
+    assert len(me.ledger.charges()) == 2
+
+
 def test_a_keyring_that_keeps_nothing_or_fails_hides_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     asked = survey(**PANEL)
     locked = FakeKeyring()

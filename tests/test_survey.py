@@ -450,6 +450,9 @@ def test_a_budget_too_small_says_so() -> None:
         Survey.from_dict(draft(SHAPE, YES_NO, budget=0.05)).publish()
     with pytest.raises(ParameterError, match="question 'smokes': p must differ from 1/2"):
         Survey.from_dict(draft(YES_NO, budget=1e-20)).publish()
+    paid = YES_NO | {"id": "paid", "epsilon": 1}
+    with pytest.raises(ParameterError, match=r"budget 1\.0 is spent before question 'smokes' is asked"):
+        Survey.from_dict(draft(paid, YES_NO, CHOICE, budget=1.0)).publish()
 
 
 @settings(max_examples=25)

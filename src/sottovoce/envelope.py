@@ -39,6 +39,9 @@ ID = 16
 
 CODE = 32
 
+BATCH_HEADER = "sottovoce-batch"
+"""The header by which a collector knows the shuffler."""
+
 MAX_BATCH = 2**28
 """Bytes of the largest batch that is sent and taken."""
 
@@ -187,18 +190,68 @@ class Batch:
     @classmethod
     def read(cls, data: bytes, survey: Survey, key: PrivateKey) -> Batch:
         """The batch in untrusted bytes. One that the shuffler did not make is refused."""
-        content, code, size = data[:-CODE], data[-CODE:], inner_size(survey)
-        if (len(content) - ID - WAVE) % size or len(content) < ID + WAVE + size:
-            raise ReportError(f"a batch must be a head and reports of {size:,} bytes, got {len(data):,} bytes")
-        if not hmac.compare_digest(code, _code(survey, key, route(survey).shuffler, content)):
-            raise ReportError("a batch must come from the shuffler that the survey names")
-        wave = int.from_bytes(content[ID : ID + WAVE], "big")
-        reports = [content[at : at + size] for at in range(ID + WAVE, len(content), size)]
-        return cls(content[:ID], wave, reports)
+        reader = BatchReader(survey, key, len(data))
+        reports = reader.feed(data)
+        reader.finish()
+        return cls(reader.id, reader.wave, reports)
+
+
+class BatchReader:
+    """A batch in untrusted bytes, read as they come. What it holds may be used after `finish` found the code right."""
+
+    def __init__(self, survey: Survey, key: PrivateKey, length: int) -> None:
+        self._size, self._rest = inner_size(survey), bytearray()
+        self.count, odd = divmod(length - ID - WAVE - CODE, self._size)
+        if self.count < 1 or odd:
+            raise ReportError(f"a batch must be a head and reports of {self._size:,} bytes, got {length:,} bytes")
+        self._code = hmac.new(_secret(survey, key, route(survey).shuffler, "batch"), digestmod=hashlib.sha256)
+        self._left = length - CODE
+        self.id, self.wave = b"", -1
+
+    def feed(self, data: bytes) -> list[bytes]:
+        """The reports that are complete with these bytes."""
+        content = data[: self._left]
+        self._left -= len(content)
+        self._code.update(content)
+        self._rest += data
+        if self.wave < 0:
+            if len(self._rest) < ID + WAVE:
+                return []
+            self.id, self.wave = bytes(self._rest[:ID]), int.from_bytes(self._rest[ID : ID + WAVE], "big")
+            del self._rest[: ID + WAVE]
+        end = (len(self._rest) - max(0, len(data) - len(content))) // self._size * self._size
+        found = [bytes(self._rest[at : at + self._size]) for at in range(0, end, self._size)]
+        del self._rest[:end]
+        return found
+
+    def finish(self) -> None:
+        """Refuse a batch that the shuffler did not make, or that is not whole."""
+        if self._left or not hmac.compare_digest(bytes(self._rest), self._code.digest()):
+            raise ReportError("a batch must come whole from the shuffler that the survey names")
+
+
+def batch_pass(survey: Survey, key: PrivateKey, length: int) -> str:
+    """The header by which a collector knows the shuffler before it reads a batch of so many bytes."""
+    return _pass(survey, key, route(survey).analyst, length)
+
+
+def check_pass(survey: Survey, key: PrivateKey, given: str, length: int) -> None:
+    """Refuse a batch of so many bytes that the shuffler did not announce."""
+    if not hmac.compare_digest(given.encode(), _pass(survey, key, route(survey).shuffler, length).encode()):
+        raise ReportError("a batch must be announced by the shuffler that the survey names")
+
+
+def _pass(survey: Survey, key: PrivateKey, other: str, length: int) -> str:
+    secret = _secret(survey, key, other, "batch head")
+    return hmac.digest(secret, str(length).encode(), hashlib.sha256).hex()
 
 
 def _code(survey: Survey, key: PrivateKey, other: str, data: bytes) -> bytes:
-    """HMAC under a key that follows from one private key and the other's public one: the two alone have it."""
+    return hmac.digest(_secret(survey, key, other, "batch"), data, hashlib.sha256)
+
+
+def _secret(survey: Survey, key: PrivateKey, other: str, purpose: str) -> bytes:
+    """A key for HMAC that follows from one private key and the other's public one: the two alone have it."""
     from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey, X25519PublicKey
 
     try:
@@ -206,5 +259,4 @@ def _code(survey: Survey, key: PrivateKey, other: str, data: bytes) -> bytes:
         shared = X25519PrivateKey.from_private_bytes(key.data).exchange(theirs)
     except ValueError:
         raise SealError("the public key is not a point that a secret can be shared with") from None
-    secret = hmac.digest(shared, f"sottovoce batch {survey.digest}".encode(), hashlib.sha256)
-    return hmac.digest(secret, data, hashlib.sha256)
+    return hmac.digest(shared, f"sottovoce {purpose} {survey.digest}".encode(), hashlib.sha256)

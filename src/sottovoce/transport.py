@@ -83,12 +83,13 @@ def post(
     body: bytes,
     kind: str,
     *,
+    headers: Mapping[str, str] | None = None,
     attempts: int = 8,
     timeout: float = 10.0,
     sleep: Callable[[float], None] = time.sleep,
 ) -> bytes:
     """Send bytes to an address until they are acknowledged; the answer."""
-    return _request(_checked(url), body, {"content-type": kind}, attempts, timeout, sleep)
+    return _request(_checked(url), body, {"content-type": kind, **(headers or {})}, attempts, timeout, sleep)
 
 
 def fetch(url: str, *, attempts: int = 8, timeout: float = 10.0, sleep: Callable[[float], None] = time.sleep) -> bytes:

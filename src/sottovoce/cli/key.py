@@ -27,24 +27,29 @@ def key() -> None:
     """Make and show keys: those that reports are sealed to, and the personal key of a person who answers."""
 
 
+signing_option = click.option("--signing", is_flag=True, help="Print what `sotto curator --coordinator` takes.")
+
+
 @key.command()
 @click.argument("file", type=FILE)
+@signing_option
 @json_option
-def new(file: Path, as_json: bool) -> None:
+def new(file: Path, signing: bool, as_json: bool) -> None:
     """Make a private key in FILE, for its owner alone to read, and print its public half for the survey."""
     from sottovoce.sealing import PrivateKey
 
     if file.exists():
         raise FileError(f"{file}: exists already")
-    _show(file, str(PrivateKey.at(file).public), as_json)
+    _show(file, PrivateKey.at(file), signing, as_json)
 
 
 @key.command()
 @click.argument("file", type=FILE)
+@signing_option
 @json_option
-def show(file: Path, as_json: bool) -> None:
+def show(file: Path, signing: bool, as_json: bool) -> None:
     """Print the public half of the private key in FILE."""
-    _show(file, str(read_key(file).public), as_json)
+    _show(file, read_key(file), signing, as_json)
 
 
 @key.command()
@@ -105,7 +110,10 @@ def _print_secret(text: str, qr: bool, as_json: bool) -> None:
         click.echo(code)
 
 
-def _show(file: Path, public: str, as_json: bool) -> None:
+def _show(file: Path, private: PrivateKey, signing: bool, as_json: bool) -> None:
+    from sottovoce.curators.identity import Identity
+
+    public = str(Identity(private).card if signing else private.public)
     if as_json:
         print_json({"file": str(file), "public": public})
     else:

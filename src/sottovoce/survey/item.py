@@ -113,6 +113,12 @@ class Item:
             return remembered.within(self, KINDS[self.kind].domain(self), share, waves, f"{salt}/{self.id}")
         return self.build(min(float_below(share / waves), float(MAX_EPSILON)), salt)
 
+    def price_of_changes(self, share: float, waves: int, n: int) -> list[remembered.Followed]:
+        """What following more or fewer changes would cost in accuracy; nothing, if no answer is remembered."""
+        if not self.memoize or waves == 1:
+            return []
+        return remembered.price_of_changes(self, KINDS[self.kind].domain(self), share, waves, n)
+
     def query(self) -> Query:
         """What curators who hold the answers are asked to add up; an error if they cannot."""
         return KINDS[self.kind].query(self)

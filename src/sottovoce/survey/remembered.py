@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
@@ -35,6 +37,35 @@ def permanent_answers(changes: int | None, domain: Domain | Text, waves: int) ->
     """How many permanent answers a person pays for at most: one for each change, value and wave, whatever is least."""
     drawn = waves if changes is None else min(waves, changes + 1)
     return drawn if isinstance(domain, Text) else min(drawn, domain.size)
+
+
+@dataclass(frozen=True)
+class Followed:
+    """What it takes to follow so many changes of an answer, or all of them (None), within a budget."""
+
+    changes: int | None
+    answers: int
+    """Permanent answers that a person pays for at most."""
+    permanent: float
+    """What each of them costs."""
+    first: float
+    """What one report costs."""
+    error: float
+    """The standard error of a frequency in one wave."""
+
+
+MAX_CHANGES_SHOWN = 5
+
+
+def price_of_changes(item: Item, domain: Domain | Text, share: float, waves: int, n: int) -> list[Followed]:
+    """For no change, one, two and so on, and for all of them: what a wave of n people is worth at the same cost."""
+    most = permanent_answers(None, domain, waves) - 1
+    rows = []
+    for changes in (*range(min(most, MAX_CHANGES_SHOWN + 1)), None):
+        made = within(replace(item, changes=changes), domain, Fraction(share), waves)
+        answers = permanent_answers(changes, domain, waves)
+        rows.append(Followed(changes, answers, made.epsilon_forever, made.epsilon, math.sqrt(made.variance / n)))
+    return rows
 
 
 def _best(item: Item, domain: Domain | Text, permanent: float, first: float, salt: str) -> Memoized:
