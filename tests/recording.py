@@ -179,9 +179,9 @@ def proxy(edits: dict[str, Edit] | None = None) -> Iterator[Proxy]:
 @contextlib.contextmanager
 def recorded(browser: Browser, through: Proxy, script: str) -> Iterator[tuple[BrowserContext, Page]]:
     """A page of a new person all of whose requests go through the proxy; `script` runs before those of the page."""
-    context = browser.new_context(
-        viewport=PHONE, locale="en-US", proxy={"server": f"http://127.0.0.1:{through.server_port}"}
-    )
+    server = f"http://127.0.0.1:{through.server_port}"
+    options: dict[str, Any] = {"viewport": PHONE, "locale": "en-US", "proxy": {"server": server}}
+    context = browser.new_context(**options)
     context.set_default_timeout(WAIT)
     context.add_init_script(script)
     try:

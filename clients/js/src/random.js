@@ -46,5 +46,5 @@ export class Source {
   }
 }
 
-/** So many random bytes, in hexadecimal digits. */
-export const token = (bytes) => hex(fill(new Uint8Array(bytes)));
+/** The id of a report: 16 random bytes, in hexadecimal digits. */
+export const token = () => hex(fill(new Uint8Array(16)));

@@ -4,7 +4,7 @@ import { isObject, own } from "./canonical.js";
 import { finite, whole } from "./checks.js";
 import { demand, DomainError, must, Refusal, StoreError, within } from "./errors.js";
 import { above, total, units } from "./exact.js";
-import { Source, token } from "./random.js";
+import { token } from "./random.js";
 import { IndexedStore } from "./stores.js";
 import { Survey } from "./survey.js";
 import { checkCovariates, encode } from "./wire.js";
@@ -112,14 +112,14 @@ export class Respondent {
     this.#check(state, survey);
     if (!own(kept.drafts, wave)) {
       // Another key, or none, would draw again what was drawn for good.
-      demand(Refusal, kept.key === key, `survey ${survey.id} must be answered with the same key as before`, key);
+      demand(Refusal, kept.key === key, `survey ${survey.id} must have the same key as before`, key);
       checkAnswers(survey, answers);
       checkCovariates(covariates, survey);
       kept.drafts[wave] = this.#draw(survey, answers, { wave, covariates }, kept);
     }
     const { body, costs } = kept.drafts[wave];
     const due = [...kept.owed, ...costs];
-    refuseBeyondBudget(state, due.map(({ epsilon }) => epsilon));
+    refuseBeyondBudget(state, epsilons(due));
     state.pins[survey.id] = survey.digest;
     state.surveys[survey.digest] = kept;
     return { body, wave, kept, due };
@@ -127,13 +127,13 @@ export class Respondent {
 
   /** One draw for each question. The id comes first, so that it has nothing to do with the answers. */
   #draw({ questions, digest }, answers, { wave, covariates }, { memories, owed }) {
-    const id = this.key?.reportId(digest, wave) ?? token(16);
+    const id = this.key?.reportId(digest, wave) ?? token();
     const reports = {};
     const costs = [];
     for (const { id: question, mechanism } of questions) {
-      const answer = own(answers, question);
       const { report, memory, epsilon } = within(question, () => {
-        const source = this.key?.source(digest, question, wave, answer) ?? new Source();
+        const answer = own(answers, question);
+        const source = this.key?.source(digest, question, wave, answer);
         return mechanism.step(answer, own(memories, question), source, wave);
       });
       reports[question] = report;
@@ -146,21 +146,23 @@ export class Respondent {
 
 /** A store of the former version kept digests of answers beside their secret: both go, and the drafts with them. */
 function upgraded(state) {
-  if (state?.version !== 1) return state;
-  for (const kept of Object.values(state.surveys)) Object.assign(kept, { key: null, drafts: {}, owed: [] });
-  const { secret, ...rest } = state;
-  return { ...rest, version: VERSION };
+  if (state?.version === 1) {
+    for (const kept of Object.values(state.surveys)) Object.assign(kept, { key: null, drafts: {}, owed: [] });
+    delete state.secret;
+    state.version = VERSION;
+  }
+  return state;
 }
 
-const epsilons = ({ charges }) => charges.map(({ epsilon }) => epsilon);
+const epsilons = (charges) => charges.map(({ epsilon }) => epsilon);
 
 function spending(state) {
-  const spent = above(total(epsilons(state)));
+  const spent = above(total(epsilons(state.charges)));
   return { budget: state.budget, spent, left: Math.max(0, state.budget - spent) };
 }
 
 function refuseBeyondBudget(state, costs) {
-  const after = total([...epsilons(state), ...costs]);
+  const after = total([...epsilons(state.charges), ...costs]);
   if (after <= units(state.budget)) return;
   throw new Refusal(`the answers would bring the total to ${above(after)}, over the budget of ${state.budget}`);
 }

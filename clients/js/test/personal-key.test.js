@@ -46,6 +46,17 @@ test("an answer has one spelling", () => {
   assert.throws(() => answerText(1n), error("DomainError", /a form in JSON/));
 });
 
+test("whole submissions under a key are those of Python, wave by wave", async () => {
+  const { key, surveys } = vectors("keyed_reports");
+  for (const { survey, digest, submissions } of surveys) {
+    const me = new Respondent({ store: new MemoryStore(), budget: 1000, key: PersonalKey.fromText(key) });
+    assert.equal(new Survey(survey).digest, digest);
+    for (const [wave, { answer, text }] of submissions.entries()) {
+      assert.equal(await me.answer(survey, { [survey.id]: answer }, { wave }), text, `${survey.id}, wave ${wave}`);
+    }
+  }
+});
+
 test("two devices with one key send one report, and another person another", async () => {
   const key = PersonalKey.generate();
   const device = (one) => new Respondent({ store: new MemoryStore(), budget: 40, key: one });

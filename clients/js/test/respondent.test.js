@@ -382,7 +382,7 @@ test("draws are asked for by their role, the same for a new, a known and a froze
   for (const value of [5, 5, 6]) {
     const source = new Asked();
     ({ memory } = made.step(value, memory, source));
-    assert.deepEqual(source.roles.slice(-2), [["permanent", `${value}`], ["instantaneous"]]);
+    assert.deepEqual(source.roles.slice(-2), [["permanent", `${value}`], ["instantaneous", `${value}`]]);
   }
 });
 
