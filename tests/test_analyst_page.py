@@ -95,7 +95,8 @@ def answer(page: Page, site: Site, label: str) -> None:
     """As a person does it: choose, look, send."""
     page.goto(f"{site.url}/s/poll")
     page.get_by_label(label, exact=True).first.check()
-    page.get_by_role("button", name="See what would be sent").click()
+    page.get_by_role("button", name="Go on").click()
+    page.get_by_role("button", name="My answers are final").click()
     page.get_by_role("button", name="Send", exact=True).click()
     page.get_by_role("heading", level=1, name=re.compile("receipt|thank|sent", re.IGNORECASE)).wait_for()
 

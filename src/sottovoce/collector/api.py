@@ -118,10 +118,10 @@ class Api:
             raise Problem(415, "bad_type", f"the content-type must be one of {', '.join(intake.KINDS)}")
         if request.header(b"content-encoding") not in ("", "identity"):
             raise Problem(415, "bad_encoding", "the body must not be compressed")
-        data = await self.app.body(request, self.app.max_body)
+        data = await self.app.body(request, self.app.max_body[kind])
         most, small = self.app.max_reports, len(data) <= SMALL
         try:
-            read = intake.read(data, kind, to, most) if small else await asyncio.to_thread(
+            read = intake.read(data, kind, to, most) if small else await self.app.parse(
                 intake.read, data, kind, to, most)  # fmt: skip
         except intake.TooMany as error:
             raise Problem(413, "too_large", str(error)) from None
