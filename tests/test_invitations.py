@@ -8,9 +8,13 @@ import os
 import random
 import secrets
 import shutil
+import signal
 import sqlite3
+import time
 from collections import defaultdict
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -19,6 +23,8 @@ import pytest
 
 import crash
 from collecting import Inside, Postgres, check_sums, open_place, submission, survey
+from serving import Nursery, wait_until
+from sottovoce import transport
 from sottovoce.collector import Store, intake, schema, tokens, transfer
 from sottovoce.collector.group_key import GroupKey, KeyFiles
 from sottovoce.collector.records import Full, Outcome, Published, Unavailable
@@ -468,6 +474,46 @@ def test_a_missing_key_is_said_so_and_others_may_still_report(tmp_path: Path) ->
     key.write_bytes(b"short")
     with pytest.raises(StoreError, match="must have 32 bytes, got 5"):
         arrive(store, 1)
+    store.close()
+
+
+@pytest.mark.slow
+def test_kills_under_load_lose_nothing_and_link_no_fewer_than_the_minimum(
+    nest: Nursery, place: list[str], tmp_path: Path
+) -> None:
+    """A collector is killed again and again while invited people send until they are heard; each is counted once."""
+    store = open_place(place)
+    store.publish(ASKED, invited=True)
+    codes = tokens.invite(store, found(store), 120)
+    heard: set[str] = set()
+    child = nest.start(place)
+    address = [child.url]
+
+    def person(code: str) -> None:
+        body = submission(ASKED)
+        for _ in range(400):
+            with suppress(transport.Undelivered):
+                url = f"{address[0]}/v1/surveys/invited"
+                transport.send(url, body, attempts=1, timeout=5, invitation=code)
+                heard.add(code)
+                return
+            time.sleep(0.05)
+
+    with ThreadPoolExecutor(4) as people:
+        done = [people.submit(person, code) for code in codes]
+        for least in (24, 48, 72, 96):
+            wait_until(lambda enough=least: len(heard) >= enough, 60)  # type: ignore[misc]
+            child.kill()
+            for gone, kept in linked_by(store, tmp_path / "work"):
+                assert len(gone) >= MINIMUM and len(kept) >= MINIMUM
+            child = nest.start(place)
+            address[0] = child.url
+        for one in done:
+            one.result(120)
+    child.kill(signal.SIGTERM)
+    assert len(heard) == len(codes) == check_sums(store, "invited") + sum(store.waiting(found(store)).values())
+    store.close_survey("invited")
+    assert check_sums(store, "invited") == len(codes) == len(spent(store))
     store.close()
 
 

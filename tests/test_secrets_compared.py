@@ -73,7 +73,8 @@ def test_the_database_compares_hashes_of_invitations_and_never_codes(
     store = SQLiteStore(tmp_path / "x.sqlite")
     asked = survey("invited")
     store.publish(asked, invited=True)
-    to, seen = store.survey("invited"), []
+    to = store.survey("invited")
+    seen: list[Any] = []
     assert to is not None
     run = SQLiteStore._run
 

@@ -107,10 +107,10 @@ class WaitingRoom(Database):
         unspent = "SELECT 1 FROM invitations WHERE survey = ? AND hash = ? AND spent = 0"
         if not self._run(connection, unspent, [block.to.number, invitation]).fetchone():
             return False
-        return self._enter(connection, Waiting.pack(block.to, invitation, block.reads[0])) == 1
-
-    def _enter(self, connection: Any, one: Waiting) -> int:
         key = self._key(connection) or self._new_key(connection)
+        return self._enter(connection, key, Waiting.pack(block.to, invitation, block.reads[0])) == 1
+
+    def _enter(self, connection: Any, key: GroupKey, one: Waiting) -> int:
         tags = [key.tag("invitation", one.survey, one.invitation), key.tag("report", one.survey, one.id)]
         values = [*tags, one.survey, one.wave, key.lock(one.row, _about(one.survey, one.wave))]
         return int(self._run(connection, ENTER, values).rowcount)
@@ -137,9 +137,9 @@ class WaitingRoom(Database):
         for table in ("waiting", "waiting_key"):
             self._empty(connection, table)
         if staying:
-            self._new_key(connection)
-        for one in staying:
-            self._enter(connection, one)
+            key = self._new_key(connection)
+            for one in staying:
+                self._enter(connection, key, one)
 
     def waiting(self, to: Published) -> dict[int, int]:
         """How many reports of each wave wait."""
