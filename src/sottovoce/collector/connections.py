@@ -136,6 +136,7 @@ def protocol(limits: ConnectionLimits) -> Any:
         write_timer: Any = None
         running: Any = None
         address = ""
+        app: Any
 
         # The connection.
 
