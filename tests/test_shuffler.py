@@ -774,14 +774,14 @@ def test_from_answers_to_estimates(tmp_path: Path, capsys: pytest.CaptureFixture
     try:
         device = Respondent(tmp_path / "me.sqlite", budget=5)
         assert "should the shuffler tell" in str(device.review(asked))
-        body = device.answer(asked, {"smokes": "yes", "ward": 7})
-        paths["lines"].write_bytes(b"\n".join([body, *(submission(asked) for _ in range(9))]))
+        sent = [device.answer(asked, {"smokes": "yes", "ward": 7}), *(sealed(asked) for _ in range(9))]
+        paths["lines"].write_text("".join(f"{envelope.to_line(one)}\n" for one in sent))
         assert main(["send", str(paths["lines"]), url, "--json"]) == 0
         assert json.loads(capsys.readouterr().out)["accepted"] == 10
-        assert main(["send", str(paths["lines"]), url, "--json"]) == 0  # Sealed anew, they would be ten more people.
+        assert main(["send", str(paths["lines"]), url, "--json"]) == 0
         assert json.loads(capsys.readouterr().out)["duplicates"] == 10
         with pytest.raises(transport.Rejected, match="shuffled"):
-            transport.send(f"{base}/v1/surveys/habits", body)
+            transport.send(f"{base}/v1/surveys/habits", submission(asked))
         results = wait_for_results(f"{base}/v1/surveys/habits/estimates")
         assert [one["n"] for one in results] == [10, 10]
     finally:

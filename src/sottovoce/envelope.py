@@ -9,6 +9,8 @@ Nothing here is loaded from outside the standard library until something is seal
 
 from __future__ import annotations
 
+import base64
+import binascii
 import hashlib
 import hmac
 from collections.abc import Sequence
@@ -16,10 +18,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from sottovoce import canonical
-from sottovoce.errors import ParameterError, ReportError, SealError
+from sottovoce.errors import FileError, ParameterError, Refusal, ReportError, SealError
 from sottovoce.reports import Bits
 from sottovoce.sealing import OVERHEAD, PrivateKey, PublicKey
-from sottovoce.wire import EXACT
+from sottovoce.wire import EXACT, Sendable
 
 if TYPE_CHECKING:
     from sottovoce.mechanisms import Mechanism
@@ -91,6 +93,42 @@ def outer_size(survey: Survey) -> int:
 
 
 # What a device does.
+
+
+def refuse_unless_sealing_works(survey: Survey) -> None:
+    """Refuse a survey whose reports this device cannot seal, before anything is drawn for it."""
+    try:
+        from cryptography.hazmat.primitives import hpke  # noqa: F401
+    except ImportError:
+        raise Refusal(
+            f"survey {survey.id} has a shuffler: its reports must be sealed, which needs the library cryptography "
+            "(pip install 'sottovoce[sealing]')"
+        ) from None
+
+
+def sendable(survey: Survey, body: bytes, submission: bytes | None = None) -> Sendable:
+    """What was made for a survey, as the thing to send: an envelope for its shuffler, or a submission as it is."""
+    if survey.shuffle is None:
+        return Sendable(body)
+    return Sendable(body, SEALED, survey.shuffle.address, submission)
+
+
+def to_line(sealed: bytes) -> str:
+    """An envelope as a line of a file."""
+    return base64.b64encode(sealed).decode("ascii")
+
+
+def from_line(survey: Survey, line: bytes) -> bytes:
+    """The envelope in a line of a file. A submission that nobody sealed is refused."""
+    if line.startswith(b"{"):
+        raise FileError("is not sealed: a device seals what it answers to a survey with a shuffler")
+    try:
+        sealed = base64.b64decode(line, validate=True)
+    except (binascii.Error, ValueError):
+        raise FileError("an envelope must be in base64") from None
+    if len(sealed) != outer_size(survey):
+        raise FileError(f"an envelope must have {outer_size(survey):,} bytes, got {len(sealed):,}")
+    return sealed
 
 
 def seal(survey: Survey, body: bytes) -> bytes:

@@ -58,13 +58,14 @@ def curator(
     one. Every task is charged to a ledger of its own, whose budget only its owner sets. With a --survey whatever is not
     one of its questions is refused; the answers to a question are in the column of its id.
     """
+    from sottovoce import durable
     from sottovoce.curators import Card, Curator, Data, Identity
     from sottovoce.curators.task import check_name
     from sottovoce.ledger import Ledger
 
     check_name(name)
     try:
-        home.mkdir(parents=True, exist_ok=True)
+        durable.make_folder(home)
     except OSError as error:
         raise FileError(f"{home}: cannot be made: {error.strerror}") from None
     identity, asking = Identity.at(home / "key"), None if coordinator is None else Card.from_text(coordinator)

@@ -133,8 +133,7 @@ class Api:
 
     def _marked(self, block: Block, code: str) -> Block:
         """With what the store must know besides: an invitation, and whether the time is over."""
-        expires = block.to.survey.expires
-        expired = expires is not None and self.app.clock() >= expires
+        expired = self.app.expired(block.to)
         return block.marked(tokens.invitation_hash(code) if code else None, expired) if code or expired else block
 
     # Estimates.
@@ -149,7 +148,8 @@ class Api:
         query.check(to)
         async with self._analysis:
             kind, body = await asyncio.to_thread(self._estimates, to, query, form)
-        return Response(200, body, kind)
+        waiting = sum((await asyncio.to_thread(self.store.waiting, to)).values())
+        return Response(200, body, kind, {"sottovoce-waiting": str(waiting)} if to.invited else {})
 
     def _estimates(self, to: Published, query: results.Query, form: str) -> tuple[str, bytes]:
-        return self.app.estimator.answer(to, self.store.vectors(to, query.wave), query, form)
+        return self.app.estimator.answer(to, self.app.vectors(to, query.wave), query, form)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
-from typing import Unpack
+from typing import TYPE_CHECKING, Unpack
 
 from sottovoce.collector import intake, openapi, planner
 from sottovoce.collector.access import Access
@@ -25,6 +25,9 @@ from sottovoce.collector.service import Limits, Service
 from sottovoce.collector.store import Store
 from sottovoce.collector.traffic import Traffic
 from sottovoce.sealing import PrivateKey
+
+if TYPE_CHECKING:
+    from sottovoce.collector.overview import Vectors
 
 
 class Collector(Service):
@@ -95,6 +98,15 @@ class Collector(Service):
         if found is None:
             raise Problem(404, "no_survey", f"there is no survey {name!r:.70}", self.origins)
         return found
+
+    def expired(self, to: Published) -> bool:
+        return to.survey.expires is not None and self.clock() >= to.survey.expires
+
+    def vectors(self, to: Published, wave: int | None = None) -> Vectors:
+        """The counts of a survey. If it has ended, the last groups of reports by invitation are closed first."""
+        if to.invited:
+            self.store.settle(to, self.expired(to))
+        return self.store.vectors(to, wave)
 
     async def admit(self, request: Request) -> None:
         """Let in whoever may see estimates; a `Problem` for others."""

@@ -106,10 +106,11 @@ class Feed:
     def _state(self) -> bytes:
         app, survey = self.live.app, self.to.survey
         state = app.store.state(survey.id)
-        if state == "open" and survey.expires is not None and app.clock() >= survey.expires:
+        if state == "open" and app.expired(self.to):
             state = "expired"
-        overview = self.overview.state(app.store.vectors(self.to))
-        return _event("state", {"state": state, **overview, "health": app.traffic.of(survey.id)})
+        overview = self.overview.state(app.vectors(self.to))
+        waiting = sum(app.store.waiting(self.to).values())
+        return _event("state", {"state": state, "waiting": waiting, **overview, "health": app.traffic.of(survey.id)})
 
 
 class Live:

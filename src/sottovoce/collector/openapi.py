@@ -127,6 +127,10 @@ QUERY = [
     _parameter("format", {"enum": ["json", "csv", "parquet", "arrow"]}, "The form of the answer."),
 ]
 
+ESTIMATED = (
+    "Each with its error. If the survey is by invitation, the header Sottovoce-Waiting has the number of reports that"
+    " wait for their group, and are not counted yet."
+)
 EVENT = _object(event={"enum": ["survey", "state", "trouble"]}, data=TEXT)
 EVENTS = _parameter(
     "events", {"type": "integer", "minimum": 1, "maximum": 1000}, "End after so many; never by default."
@@ -198,7 +202,7 @@ def _paths() -> dict[str, Any]:
         },
         "/v1/surveys/{id}/estimates": {
             "parameters": [SURVEY],
-            "get": _operation("Estimates", {200: ("Each with its error.", tables)}, (400, 401, 403, 404),
+            "get": _operation("Estimates", {200: (ESTIMATED, tables)}, (400, 401, 403, 404),
                               security=LOCKED, parameters=QUERY),
         },
         "/v1/surveys/{id}/live": {
