@@ -13,6 +13,7 @@ from sottovoce import pages
 from sottovoce.collector import joining
 from sottovoce.collector.service import Service
 from sottovoce.collector.sqlite import SQLiteStore
+from sottovoce.survey import Survey
 
 DIRECTIVES = {
     "default-src": "'none'",
@@ -27,7 +28,7 @@ VALUES = {"{id}": ("habits", "mixed", "nothing"), "{name}": ("style.css", "nothi
 def site(tmp_path: Path) -> Iterator[Inside]:
     store = SQLiteStore(tmp_path / "site.sqlite")
     store.publish(survey())
-    store.publish(shuffling.Survey.from_dict(shuffling.document(id="mixed")).publish())
+    store.publish(Survey.from_dict(shuffling.document(id="mixed")).publish())
     made = Inside(store, rate=None, public_estimates=True)
     made.app.router.add(joining.routes(made.app, "http://192.0.2.1:8000"))
     yield made

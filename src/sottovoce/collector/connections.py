@@ -57,6 +57,10 @@ class ConnectionLimits:
     proxies: Proxies = field(default_factory=Proxies)
 
 
+class TooManyRequests(Exception):  # noqa: N818
+    """More requests were sent ahead on a connection than may wait."""
+
+
 async def crowded(scope: Scope, receive: Receive, send: Send) -> None:
     """The answer to a request when there are too many connections."""
     await _crowded("there are too many connections", scope, receive, send)
@@ -132,6 +136,7 @@ def protocol(limits: ConnectionLimits) -> Any:
         write_timer: Any = None
         running: Any = None
         address = ""
+        app: Any
 
         # The connection.
 
@@ -202,10 +207,10 @@ def protocol(limits: ConnectionLimits) -> Any:
             self.part, self.moved = BODY, True
             self._cancel_head()
             self.app = self._over() or self.app
-            if len(self.pipeline) < QUEUED_REQUESTS:
-                super().on_headers_complete()
-            else:
+            if len(self.pipeline) >= QUEUED_REQUESTS:
                 self.transport.abort()
+                raise TooManyRequests  # So that the parser leaves the rest of what came alone.
+            super().on_headers_complete()
 
         def on_body(self, body: bytes) -> None:
             self.moved = True
@@ -248,6 +253,8 @@ def protocol(limits: ConnectionLimits) -> Any:
             self._refuse("400 Bad Request", "bad_http", "this is not a request of HTTP/1.1")
 
         def _refuse(self, status: str, code: str, message: str) -> None:
+            if self.transport.is_closing():
+                return
             body = to_json({"error": {"code": code, "message": message}})
             head = f"HTTP/1.1 {status}\r\ncontent-type: {JSON}\r\ncontent-length: {len(body)}\r\n"
             self.transport.flush()

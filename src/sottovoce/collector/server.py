@@ -73,7 +73,7 @@ def run(
         ws="none",
         lifespan="on",
         access_log=False,
-        log_level="warning",
+        log_level="error",  # A line for each bad request would let anybody fill the disk.
         server_header=False,
         proxy_headers=False,
         timeout_keep_alive=idle_seconds,
