@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from sottovoce.errors import ParameterError
 from sottovoce.mechanisms import Longitudinal
-from sottovoce.privacy import compose, float_above, rounded_up
+from sottovoce.privacy import compose, float_above, float_below, rounded_up
 
 if TYPE_CHECKING:
     from sottovoce.survey.document import Survey
@@ -74,9 +74,10 @@ def _central(survey: Survey) -> float | None:
 
 def _amplified(target: Any, n: int, delta: float, waves: int) -> float:
     """What reports of one mechanism, or of any that costs so much, cost among n in each wave."""
-    from sottovoce.models.shuffle import shuffle_epsilon
+    from sottovoce.models.shuffle.accounting import shuffle_upper
 
     try:
-        return float(shuffle_epsilon(target, n, delta, rounds=waves).upper)
+        return shuffle_upper(target, n, delta, rounds=waves)
     except ImportError:  # Basic composition needs no library of accounting.
-        return float_above(waves * Fraction(shuffle_epsilon(target, n, delta / waves).upper))
+        share = float_below(Fraction(delta) / waves)
+        return float_above(waves * Fraction(shuffle_upper(target, n, share)))

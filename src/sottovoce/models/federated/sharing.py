@@ -19,6 +19,7 @@ from sottovoce.field import is_prime
 from sottovoce.lazy import numpy as np
 from sottovoce.models.federated.divisible import MAX_CURATORS
 from sottovoce.models.synthetic import check_whole
+from sottovoce.privacy import GRID
 from sottovoce.randomness import SYSTEM, Keystream
 
 if TYPE_CHECKING:
@@ -237,7 +238,8 @@ class Shamir(Sharing):
         difference is 0; g is random, and drawn after the pieces.
         """
         p, rest = self.modulus, len(points) - self.threshold - 2
-        g = [SYSTEM.draw() % p for _ in range(rest)] + [1 + SYSTEM.draw() % (p - 1)]
+        most = min(p, GRID)  # A source draws 53 bits at a time.
+        g = [SYSTEM.below(most) for _ in range(rest)] + [1 + SYSTEM.below(most - 1)]
         value = {at: sum(c * pow(at, i, p) for i, c in enumerate(g)) for at in points}
         return [value[at] * pow(math.prod(at - x for x in points if x != at), -1, p) % p for at in points]
 

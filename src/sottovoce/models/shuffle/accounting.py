@@ -11,7 +11,15 @@ from typing import Any
 from sottovoce.errors import ParameterError
 from sottovoce.mechanisms import Mechanism
 from sottovoce.mechanisms.longitudinal import Longitudinal
-from sottovoce.models.shuffle.bounds import MAX_REPORTS, Batch, Target, check_delta, check_reports, check_target
+from sottovoce.models.shuffle.bounds import (
+    MAX_REPORTS,
+    MAX_SUMMED,
+    Batch,
+    Target,
+    check_delta,
+    check_reports,
+    check_target,
+)
 from sottovoce.models.shuffle.rounds import MAX_ROUNDS, over_rounds
 from sottovoce.models.synthetic import check_whole
 from sottovoce.privacy import MAX_EPSILON, check_epsilon, rounded_up
@@ -94,11 +102,29 @@ def shuffle_epsilon(mechanism: Target, n: int, delta: float, rounds: int = 1) ->
     >>> round(shuffle_epsilon(1.0, n=10_000, delta=1e-6).upper, 4)
     0.053
     """
+    return _shuffled(*_checked(mechanism, n, delta, rounds))
+
+
+def shuffle_upper(mechanism: Target, n: int, delta: float, rounds: int = 1) -> float:
+    """`shuffle_epsilon(...).upper` alone, at half the work: what a device needs to know."""
+    target, n, delta, rounds = _checked(mechanism, n, delta, rounds)
+    batch = Batch(target, n, delta)
+    return _told(over_rounds(batch, rounds) if rounds > 1 else batch.upper()[0])
+
+
+def _checked(mechanism: Any, n: Any, delta: Any, rounds: Any) -> tuple[Target, int, float, int]:
     target, n, delta = check_target(mechanism), check_reports(n), check_delta(delta)
     rounds = check_whole("rounds", rounds, MAX_ROUNDS)
     if rounds > 1 and isinstance(target, Longitudinal):
         raise ParameterError("rounds must have fresh randomness: a mechanism that remembers is accounted for one round")
-    return _shuffled(target, n, delta, rounds)
+    return target, n, delta, rounds
+
+
+def _told(epsilon: float) -> float:
+    """An epsilon that may be told. What is not a number is below no limit and above none: nobody must compare it."""
+    if not 0 <= epsilon < math.inf:
+        raise ParameterError(f"no epsilon is known for these parameters: the accounting came to {epsilon}")
+    return epsilon
 
 
 @lru_cache(maxsize=256)
@@ -108,7 +134,7 @@ def _shuffled(target: Target, n: int, delta: float, rounds: int) -> Shuffled:
     lower = min(batch.lower(upper), upper)
     if rounds > 1:
         upper = over_rounds(batch, rounds)
-    return Shuffled(n, delta, batch.local, upper, lower, method, rounds)
+    return Shuffled(n, delta, batch.local, _told(upper), _told(lower), method, rounds)
 
 
 def shuffle_local_epsilon(
@@ -157,14 +183,17 @@ def shuffle_n(mechanism: Target, epsilon: float, delta: float) -> int:
     def holds(n: int, whole: bool = False) -> bool:
         return Batch(target, n, delta).holds(epsilon, whole)
 
-    low, high = 0, 1
+    low, high, most = 0, 1, MAX_REPORTS if Batch(target, 1, delta).bits else MAX_SUMMED
+    beyond = f"epsilon needs more than {most:,} reports, got {epsilon:g} at delta {delta:g}"
     while not holds(high):
-        if high >= MAX_REPORTS:
-            raise ParameterError(f"epsilon needs more than {MAX_REPORTS:,} reports, got {epsilon:g} at delta {delta:g}")
-        low, high = high, min(4 * high, MAX_REPORTS)
+        if high >= most:
+            raise ParameterError(beyond)
+        low, high = high, min(4 * high, most)
     while high - low > max(PRECISION * low, 1):
         middle = (low + high) // 2
         low, high = (low, middle) if holds(middle) else (middle, high)
     while not holds(high, whole=True):
-        high += math.ceil(PRECISION * high)
+        if high >= most:
+            raise ParameterError(beyond)
+        high = min(high + math.ceil(PRECISION * high), most)
     return high

@@ -9,8 +9,8 @@ The opposite change is the same with ones and zeros swapped. Bits set at random 
 
 *The worst answers of the others* are looked for: the others' bits matter only through how many of them are set. Where
 there are too many counts to try each, every count is compared with the next smaller one of a grid and as many bits
-fewer: to take others' noise away can only help an attacker. All zeros is nearly always the worst, and the grid costs
-at most about a thousandth of epsilon.
+fewer: to take others' noise away can only help an attacker. All zeros is nearly always the worst. The grid has as many
+counts as bounded memory allows: it costs a thousandth of epsilon for a million reports, a few hundredths for 10^9.
 """
 
 from __future__ import annotations
@@ -23,16 +23,16 @@ from typing import TYPE_CHECKING
 
 from sottovoce.lazy import numpy as np
 from sottovoce.lazy import scipy
-from sottovoce.models.shuffle.lattice import GONE, LEAST, STAGE, TAIL, UNIT, log_size
+from sottovoce.models.shuffle.lattice import GONE, HUGE, LEAST, STAGE, TAIL, UNIT, log_size
 from sottovoce.models.shuffle.solve import least, normal_epsilon
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-WORK = 2**22
-"""Probabilities that are looked at for all counts of ones among the others together."""
+CELLS = 2**22
+"""Probabilities that are looked at for all counts of ones among the others together: 64 MB for the two laws."""
 
-LEAST_ROWS = 1000
+LEAST_ROWS = 4
 """Counts that are tried at least, if there are as many."""
 
 CHUNK = 2**19
@@ -56,32 +56,50 @@ class Rows:
     slip: float
     outside: float
 
-    @cached_property
-    def weight(self) -> NDArray[np.float64]:
-        """What turns tilted probabilities of the first law into true ones."""
-        k = self.first[:, None] + np.arange(self.off.shape[1])
-        weight: NDArray[np.float64] = np.exp(np.minimum(self.scale[:, None] - self.tilt * k, 600.0))
-        return weight
-
     def upper(self, epsilon: float) -> float:
         """No less than the largest divergence of these rows."""
         return min(float(self.uppers(epsilon).max()), 1.0)
 
     def uppers(self, epsilon: float) -> NDArray[np.float64]:
         """No less than the divergence of each row."""
-        weight, ratio = self.weight, math.exp(epsilon + self.between)
+        ratio = math.exp(epsilon + self.between)
         gap = (self.off + self.slip) - ratio * (self.on - self.slip - self.outside)
         positive = np.logical_and.accumulate(gap > 0, axis=1)  # By the monotone ratio nothing comes after.
-        total = ((gap * weight * positive).sum(axis=1) + weight[:, 0] * self.outside) * (1 + 1e-9) + LEAST
+        gap *= positive
+        total = (self._weighed(gap) + self._first_weight * self.outside) * (1 + 1e-9) + LEAST
         return np.where(positive[:, -1] & (self.outside > 0), 1.0, total)
 
     def lower(self, epsilon: float) -> float:
         """No more than the largest divergence of these rows."""
-        weight, ratio = self.weight, math.exp(epsilon + self.between)
+        ratio = math.exp(epsilon + self.between)
         gap = (self.off - self.slip - self.outside) - ratio * (self.on + self.slip)
-        positive = np.logical_and.accumulate(self.off >= ratio * self.on - self.slip, axis=1)
-        total = (gap * weight * positive).sum(axis=1) - ratio * weight[:, 0] * self.outside
+        gap *= np.logical_and.accumulate(self.off >= ratio * self.on - self.slip, axis=1)
+        total = self._weighed(gap) - ratio * self._first_weight * self.outside
         return max(float(total.max()) * (1 - 1e-9), 0.0)
+
+    @property
+    def _first_weight(self) -> NDArray[np.float64]:
+        """What turns a tilted probability of the first law into a true one, in the first place of each row."""
+        first: NDArray[np.float64] = np.exp(np.minimum(self.scale - self.tilt * self.first, HUGE))
+        return first
+
+    def _weighed(self, gap: NDArray[np.float64]) -> NDArray[np.float64]:
+        """The true sum of each row of tilted differences; of a negative one no more than that it is not positive.
+
+        The weights of a row are those of the places, which are the same for all, times one of its own. Logarithms keep
+        that one from leaving the range of floats. Rows so wide that the places' weights would leave it are short.
+        """
+        places = np.arange(gap.shape[1], dtype=np.float64)
+        if abs(self.tilt) * gap.shape[1] > 2 * HUGE:
+            exponents = self.scale[:, None] - self.tilt * (self.first[:, None] + places)
+            plain: NDArray[np.float64] = (gap * np.exp(np.minimum(exponents, HUGE))).sum(axis=1)
+            return plain
+        middle = gap.shape[1] // 2
+        tilted = np.maximum(gap @ np.exp(-self.tilt * (places - middle)), 0.0)
+        with np.errstate(divide="ignore"):
+            logs = np.log(tilted) + self.scale - self.tilt * (self.first + middle)
+        total: NDArray[np.float64] = np.exp(np.minimum(logs, HUGE))
+        return total
 
 
 @dataclass(frozen=True)
@@ -92,6 +110,7 @@ class Bits:
     keep: Fraction
     messages: int = 1
     delta: float = 1e-6
+    cells: int = CELLS
 
     @property
     def shift(self) -> float:
@@ -117,7 +136,7 @@ class Bits:
 
     @cached_property
     def _stride(self) -> int:
-        rows = max(WORK // self._size, LEAST_ROWS)
+        rows = max(self.cells // self._size, LEAST_ROWS)
         return 0 if self._others < rows else math.ceil(self._others / rows)
 
     @cached_property

@@ -12,13 +12,20 @@ from typing import Any
 
 from sottovoce.errors import ParameterError
 from sottovoce.mechanisms import KRR, Mechanism
-from sottovoce.models.shuffle.bits import Bits
+from sottovoce.models.shuffle.bits import CELLS, Bits
 from sottovoce.models.shuffle.pairs import Pair, blankets, clones, data_sets
 from sottovoce.models.shuffle.solve import least, most, normal_epsilon
 from sottovoce.models.synthetic import check_whole
 from sottovoce.privacy import check_epsilon, to_float
 
 MAX_REPORTS = 10**9
+MAX_SUMMED = 10**7
+"""Reports that blankets and clones are summed over. Of more, the rest is left out: others can only hide the victim.
+
+A sum takes time in proportion to the square root of this. It is done for every pair of laws, so that with several of
+them fewer reports are summed over.
+"""
+
 Target = Mechanism | float
 """A mechanism, or the epsilon0 that any mechanism has."""
 
@@ -60,11 +67,13 @@ class Bound:
 
 @dataclass(frozen=True)
 class Batch:
-    """A shuffled batch with at least n honest reports of one mechanism."""
+    """A shuffled batch with at least n honest reports of one mechanism. Work and memory are bounded whatever n is."""
 
     target: Target
     n: int
     delta: float
+    max_summed: int = MAX_SUMMED
+    cells: int = CELLS
 
     @cached_property
     def local(self) -> float:
@@ -75,7 +84,7 @@ class Batch:
     def bits(self) -> Bits | None:
         """The accounting of randomized response."""
         if isinstance(self.target, KRR) and self.target.domain.size == 2:
-            return Bits(self.n, Fraction(self.target.p), delta=self.delta)
+            return Bits(self.n, Fraction(self.target.p), delta=self.delta, cells=self.cells)
         return None
 
     @cached_property
@@ -83,8 +92,11 @@ class Batch:
         """Every bound that holds, the sharpest first."""
         found = [exact(self.bits)] if self.bits else []
         if isinstance(self.target, Mechanism) and not found and (pairs := blankets(self.target)):
-            found.append(_paired("blanket", pairs, self.n))
-        return [*found, _paired("clones", (clones(self.local),), self.n)]
+            found.append(_paired("blanket", pairs, min(self.n, self._summed(pairs))))
+        return [*found, _paired("clones", (clones(self.local),), min(self.n, self.max_summed))]
+
+    def _summed(self, pairs: tuple[Pair, ...]) -> int:
+        return max(self.max_summed // len(pairs) ** 2, 1)
 
     def upper(self) -> tuple[float, str]:
         """The least epsilon of all bounds, never more than the local one; and what it rests on."""
@@ -107,8 +119,9 @@ class Batch:
             return Batch(KRR(2, epsilon=self.target), self.n, self.delta).lower(upper)
         if self.bits:
             return most(self.bits.lower, self.delta, upper, self.local)
-        if not (pairs := data_sets(self.target)):
-            return 0.0
+        pairs = data_sets(self.target)
+        if not pairs or self.n > self.max_summed // math.ceil(len(pairs) / 4) ** 2:  # All but one are summed once.
+            return 0.0  # Nothing is known. More reports hide better, so that fewer would show too much.
         best = max(pairs, key=lambda pair: pair.lower(self.n, 0.9 * upper))
         return most(lambda epsilon: best.lower(self.n, epsilon), self.delta, upper, self.local)
 

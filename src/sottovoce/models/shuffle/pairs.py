@@ -37,9 +37,13 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 MAX_LISTED = 64
-"""Values of a mechanism whose channel is listed; pairs of laws that are looked at."""
+"""Values of a mechanism whose channel is listed."""
 
-MAX_CELLS = 2**16
+MAX_PAIRS = 16
+"""Pairs of laws that are looked at. A mechanism with more different ones is bounded by its clones alone."""
+
+MAX_CELLS = 2**15
+"""Exact fractions that are compared, for all pairs of values together: about a third of a second's work."""
 
 
 @dataclass(frozen=True)
@@ -147,23 +151,22 @@ class TwoLevel:
 
 def two_level(m: Mechanism) -> TwoLevel | None:
     """What the reports of a frequency mechanism have in common; None for mechanisms of another kind."""
-    p = Fraction(getattr(m, "p", 0))
     if isinstance(m, KRR):
         k = m.domain.size
-        return TwoLevel(p, Fraction(1, k), Fraction(0), Fraction(0) if k > 2 else None)
+        return TwoLevel(Fraction(m.p), Fraction(1, k), Fraction(0), Fraction(0) if k > 2 else None)
     if isinstance(m, Unary):
         q = Fraction(m.q)
-        return TwoLevel(p, q, q**2, q**3 if m.domain.size > 2 else None, _power(q, m.domain.size))
+        return TwoLevel(Fraction(m.p), q, q**2, q**3 if m.domain.size > 2 else None, _power(q, m.domain.size))
     if isinstance(m, Hadamard):
         three = Fraction(1, 8) if m.domain.size > 3 else None
-        return TwoLevel(p, Fraction(1, 2), Fraction(1, 4), three, Fraction(1, m.shape.outcomes))
+        return TwoLevel(Fraction(m.p), Fraction(1, 2), Fraction(1, 4), three, Fraction(1, m.shape.outcomes))
     if isinstance(m, LocalHash):
         share = Fraction(1, m.buckets)
         three = share**3 if m.domain.size > m.buckets else None
-        return TwoLevel(p, share, share**2, three, share / m.cohorts)
+        return TwoLevel(Fraction(m.p), share, share**2, three, share / m.cohorts)
     if isinstance(m, Subset):
-        return _subset(m, p)
-    return _projective(m, p) if isinstance(m, Projective) else None
+        return _subset(m)
+    return _projective(m) if isinstance(m, Projective) else None
 
 
 def _power(q: Fraction, exponent: int) -> Fraction:
@@ -171,18 +174,18 @@ def _power(q: Fraction, exponent: int) -> Fraction:
     return q**exponent if exponent <= 64 else Fraction(0)
 
 
-def _subset(m: Subset, p: Fraction) -> TwoLevel:
+def _subset(m: Subset) -> TwoLevel:
     D, k = m.domain.size, m.size
     one, two = Fraction(k, D), Fraction(k * (k - 1), D * (D - 1))
-    return TwoLevel(p, one, two, two * Fraction(k - 2, D - 2) if D > 2 else None)
+    return TwoLevel(Fraction(m.p), one, two, two * Fraction(k - 2, D - 2) if D > 2 else None)
 
 
-def _projective(m: Projective, p: Fraction) -> TwoLevel:
+def _projective(m: Projective) -> TwoLevel:
     space = m._space
     one, two = (Fraction(space.first_line(space.digits - t), space.lines) for t in (1, 2))
     three = space.digits > 2 and m.domain.size > m.order + 1  # Then not all values lie on one line.
     last = Fraction(space.first_line(space.digits - 3), space.lines) if three else None
-    return TwoLevel(p, one, two, last)
+    return TwoLevel(Fraction(m.p), one, two, last)
 
 
 @lru_cache(maxsize=64)
@@ -219,13 +222,13 @@ def _listed(m: Mechanism, blanket: bool) -> list[Pair]:
     table = [[law.get(report, Fraction(0)) for report in reports] for law in laws]
     found = _blankets(table) if blanket else _data_sets(table)
     distinct = list(dict.fromkeys(found))
-    if len(distinct) <= MAX_LISTED:
+    if len(distinct) <= MAX_PAIRS:
         return distinct
-    return [] if blanket else distinct[:MAX_LISTED]
+    return [] if blanket else distinct[:MAX_PAIRS]
 
 
 def _channel(m: Mechanism) -> list[dict[Any, Fraction]]:
-    if getattr(m.domain, "size", math.inf) > MAX_LISTED or m.domain.size * 2 ** min(m.bits, 64) > MAX_CELLS:
+    if getattr(m.domain, "size", math.inf) > MAX_LISTED or m.domain.size**2 * 2 ** min(m.bits, 64) > MAX_CELLS:
         return []
     try:
         return list(m.channel().values())

@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from fractions import Fraction
+from typing import TYPE_CHECKING
 
 from sottovoce.lazy import load
 from sottovoce.lazy import numpy as np
+from sottovoce.models.shuffle.bits import CELLS as BITS_CELLS
 from sottovoce.models.shuffle.bounds import Batch, Bound
 from sottovoce.models.shuffle.solve import least, normal_epsilon
 from sottovoce.privacy import float_above, float_below
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 MAX_ROUNDS = 10_000
 POINTS = 40
@@ -18,6 +24,10 @@ POINTS = 40
 
 SLIP = 2e-14
 """More than what the transforms of a composition are off by, in delta and for each round."""
+
+MAX_SUMMED = 10**6
+CELLS = BITS_CELLS // 4
+"""The curve is evaluated at POINTS places instead of a few, so that each may cost less."""
 
 SHARE = 1e-3
 """The part of delta that goes to losses beyond the last point."""
@@ -29,24 +39,60 @@ def over_rounds(batch: Batch, rounds: int) -> float:
     The curve of one round is evaluated from above on a grid; by chords through those points it becomes a privacy loss
     distribution that dominates every pair of neighbours (Doroshenko, Ghazi, Kamath, Kumar, Manurangsi, Connect the
     Dots, PETS 2022), in both directions alike. It is composed by `dp-accounting`. Where delta is too small for that,
-    and where one round at a share of delta costs nothing, epsilons and deltas are just added up.
+    and where one round at a share of delta costs nothing, epsilons and deltas are just added up. So they are if that is
+    less, where there are more reports than a curve is evaluated for.
     """
-    if batch.delta <= 2 * rounds * SLIP or batch.bounds[0].curve(0.0) <= batch.delta / rounds:
-        share = replace(batch, delta=float_below(Fraction(batch.delta) / rounds))
-        return float_above(rounds * Fraction(share.upper()[0]))
-    return min(_composed(batch, rounds), float_above(rounds * Fraction(batch.local)))
+    first = min(replace(batch, max_summed=min(batch.max_summed, MAX_SUMMED), cells=CELLS).bounds, key=_at(batch))
+    composed = math.inf
+    if batch.delta > 2 * rounds * SLIP and first.curve(0.0) > batch.delta / rounds:
+        composed = _composed(first, batch.delta, batch.local, rounds)
+    if math.isfinite(composed) and (batch.n <= MAX_SUMMED or batch.bits):
+        return min(composed, float_above(rounds * Fraction(batch.local)))
+    share = replace(batch, delta=float_below(Fraction(batch.delta) / rounds))
+    added = float_above(rounds * Fraction(share.upper()[0]))
+    return min(composed, added) if math.isfinite(composed) else added
 
 
-def _composed(batch: Batch, rounds: int) -> float:
-    bound = batch.bounds[0]
-    top = _top(bound, batch.delta * SHARE / rounds, batch.local) or batch.local
+def _at(batch: Batch) -> Callable[[Bound], float]:
+    """How sharp a bound is: its delta at an epsilon where the losses of one round are rare."""
+    epsilon = batch.bounds[0].shift * 3
+    return lambda bound: bound.quick(min(epsilon, batch.local))
+
+
+def _composed(bound: Bound, delta: float, local: float, rounds: int) -> float:
+    """The epsilon of a privacy loss distribution on a grid, composed with itself."""
+    top = _top(bound, delta * SHARE / rounds, local) or local
     gap = top / POINTS
     above = [min(bound.curve(gap * at), 1.0) for at in range(POINTS + 1)]
-    below = [1 - math.exp(-gap * at) * (1 - above[at]) for at in range(POINTS, 0, -1)]
-    deltas = np.minimum.accumulate(np.array(below + above))
+    below = [math.exp(-gap * at) * above[at] - math.expm1(-gap * at) for at in range(POINTS, 0, -1)]
+    deltas = convex_below([math.expm1(gap * at) for at in range(-POINTS, POINTS + 1)], below + above)
     pmf = load("dp_accounting.pld.pld_pmf").create_pmf_pessimistic_connect_dots_fixed_gap(gap, -POINTS, POINTS, deltas)
     one = load("dp_accounting.pld.privacy_loss_distribution").PrivacyLossDistribution(pmf)
-    return float(one.self_compose(rounds).get_epsilon_for_delta(batch.delta - rounds * SLIP)) * (1 + 1e-9)
+    return float(one.self_compose(rounds).get_epsilon_for_delta(delta - rounds * SLIP)) * (1 + 1e-9)
+
+
+def convex_below(ratios: Sequence[float], deltas: Sequence[float]) -> NDArray[np.float64]:
+    """The largest convex function of e^epsilon that is nowhere above the given points, at those points.
+
+    The true divergence is convex in e^epsilon and nowhere above the points, so that it is not above this either. A
+    bound that gives up at some points, and says 1 there, would otherwise be composed into nonsense.
+
+    >>> convex_below([0.0, 1.0, 2.0, 4.0], [1.0, 1.0, 0.25, 0.25]).tolist()
+    [1.0, 0.625, 0.25, 0.25]
+    """
+    corners: list[int] = []
+    for at in range(len(deltas)):
+        while len(corners) > 1 and _is_above(ratios, deltas, *corners[-2:], at):
+            corners.pop()
+        corners.append(at)
+    hull = np.interp(ratios, [ratios[at] for at in corners], [deltas[at] for at in corners])
+    lowest: NDArray[np.float64] = np.minimum.accumulate(np.clip(hull, 0.0, 1.0))
+    return lowest
+
+
+def _is_above(x: Sequence[float], y: Sequence[float], first: int, middle: int, last: int) -> bool:
+    """Whether the middle one of three points is not below the chord of the others."""
+    return (y[middle] - y[first]) * (x[last] - x[first]) >= (y[last] - y[first]) * (x[middle] - x[first])
 
 
 def _top(bound: Bound, delta: float, local: float) -> float:
