@@ -62,7 +62,7 @@ TESTS: dict[str, tuple[str, ...]] = {
     "shuffler/store": ("shuffler",),
     "survey": ("limits", "survey", "survey_vectors", "survey_schema", "survey_cli", "hostile"),
     "survey/federation": ("limits", "federated_survey", "survey", "survey_vectors"),
-    "survey/mixing": ("survey", "survey_vectors", "shuffler"),
+    "survey/mixing": ("mixing", "survey", "survey_vectors", "shuffler"),
     "survey/shuffle": ("limits", "survey", "survey_vectors", "shuffler"),
     "survey/split": ("federated_survey", "survey", "survey_vectors"),
     "tally": ("tally", "mechanisms", "vectors"),

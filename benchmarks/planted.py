@@ -79,4 +79,13 @@ def _limits() -> list[Plant]:
     ]  # fmt: skip
 
 
-PLANTS: tuple[Plant, ...] = (*_unsynced(), *_unsynced_files(), *_counting(), *_limits())
+def _accounting() -> list[Plant]:
+    mixing, tests = "src/sottovoce/survey/mixing.py", ("tests/test_mixing.py",)
+    return [
+        Plant("shuffled-delta-not-split", mixing, "delta / waves).upper", "delta).upper", tests),
+        Plant("permanent-answers-amplified", mixing, "survey.waves > 1 and any(", "survey.waves > 1 and all(", tests),
+        Plant("rounds-ignored", mixing, "n, delta, rounds=waves).upper", "n, delta, rounds=1).upper", tests),
+    ]
+
+
+PLANTS: tuple[Plant, ...] = (*_unsynced(), *_unsynced_files(), *_counting(), *_limits(), *_accounting())

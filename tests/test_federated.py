@@ -76,6 +76,13 @@ def test_shapes_add_up() -> None:
     np.testing.assert_allclose(thrice[400:801], whole, atol=1e-14)
 
 
+@pytest.mark.parametrize("ratio", [Fraction(1, 10), Fraction(4, 5), Fraction(99, 100)])
+@pytest.mark.parametrize("shape", [Fraction(1, 9), Fraction(1), Fraction(20)])
+def test_the_table_goes_as_far_as_noise_is_ever_seen(ratio: Fraction, shape: Fraction) -> None:
+    law = NoiseLaw(ratio, shape)
+    assert law._probabilities.size // 2 >= law.farthest - 1
+
+
 def test_reach_is_the_shortest_that_holds_the_level() -> None:
     law = NoiseLaw(Fraction(4, 5), Fraction(3, 2))
     for level in (0.5, 0.9, 0.95, 0.999):
