@@ -39,7 +39,7 @@ export function memoized({ permanent, instantaneous }, read) {
   const [n, d] = chained(bits, BigInt(size - 1), inner, instantaneous).map((part) => part ** BigInt(hashes));
   const most = hashes > 1 ? Infinity : size; // Sets of bits are too many to run out.
   const { p, q } = instantaneous;
-  const resend = (bytes, source) => packed(size, (at) => source.coin(bitOf(bytes, at) ? p : q));
+  const resend = (bytes, source) => packed(size, (at) => source.coin([q, p][bitOf(bytes, at)]));
   return {
     ...lasting,
     epsilon: Math.min(logAbove(n, d), lasting.epsilon),
@@ -137,7 +137,7 @@ export function changes({ domain, waves, changes: most, p }) {
       const count = memory.changes + Math.abs(changed);
       const sign = changed && count === memory.kept ? changed : missed ? 0 : memory.sign;
       const ends = wave % run === 0;
-      const up = ends && sign ? sign > 0 === source.coin(p) : source.coin(0.5);
+      const up = source.coin(0.5 + ends * sign * (p - 0.5));
       const next = { ...memory, wave, value: code, changes: count, sign: ends ? 0 : sign };
       return { report: 2 * memory.order + up, memory: next, epsilon: memory.wave ? 0 : forever };
     },
