@@ -10,7 +10,7 @@ from sottovoce.mechanisms import Mechanism
 from sottovoce.mechanisms.cohorts import Cohorts
 from sottovoce.mechanisms.pure import Pure
 from sottovoce.randomness import SYSTEM
-from sottovoce.reports import CohortBits, Index
+from sottovoce.reports import Bits, CohortBits, Index
 
 MOST_OUTCOMES = 2**12
 """Reports, up to which the law of a mechanism is listed."""
@@ -28,14 +28,24 @@ def speaks_for(
     the other answers: by the law of a mechanism, or as often as it occurs among `reports` and among `others`.
     """
     if isinstance(randomizer, Pure):
-        code = randomizer._encode(answer, SYSTEM)
-        return [code in randomizer.supports(report) for report in reports]
+        return _supported(randomizer, randomizer._encode(answer, SYSTEM), reports)
     if isinstance(randomizer, Cohorts):
         return [_in_its_cohort(randomizer, answer, report) for report in reports]
     shape = randomizer.shape if isinstance(randomizer, Mechanism) else None
     if isinstance(shape, Index) and shape.outcomes <= MOST_OUTCOMES:
         return _by_law(randomizer, answer, reports, answers)
     return _by_frequency(reports, others)
+
+
+def _supported(m: Pure, code: int, reports: list[Any]) -> list[bool]:
+    """Whether each report supports a value. Where the law is soon listed, the likeliest reports are those that do."""
+    if isinstance(m.shape, Index) and m.shape.outcomes <= MOST_OUTCOMES and m.p > m.q:
+        law = m._law(code)
+        most = max(law.values())
+        return [law[report] == most for report in reports]
+    if isinstance(m.shape, Bits):
+        return [bool(report[code >> 3] >> (code & 7) & 1) for report in reports]
+    return [code in m.supports(report) for report in reports]
 
 
 def _in_its_cohort(m: Cohorts, answer: Any, report: Any) -> bool:
