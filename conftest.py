@@ -25,6 +25,8 @@ from xdist.scheduler import LoadScopeScheduling
 settings.register_profile("untimed", deadline=None)  # Machines are shared and noisy: no test is timed.
 settings.load_profile("untimed")
 
+os.environ["PYTHON_KEYRING_BACKEND"] = "keyring.backends.null.Keyring"  # No test touches the keyring of this machine.
+
 FLAGS = doctest.ELLIPSIS
 TIMEOUT = 60
 PLAIN = {"COLUMNS": "100", "TERM": "dumb", "NO_COLOR": "1"}

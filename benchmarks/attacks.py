@@ -99,10 +99,8 @@ def attack_memoized(m: sv.Memoized, values: NDArray[Any], rng: np.random.Generat
     size = m._size
     cohort, told = np.divmod(reports.astype(np.int64), size)
     keys = [m._place(values[:, at].astype(np.int64), cohort[:, 0]) for at in (0, -1)]
-    scores = segments(answers(told, m.instantaneous.p, m.instantaneous.q, size),
-                      *(answers(key, m._inner.p, m._inner.q, size) for key in keys))  # fmt: skip
-    scores[keys[0] == keys[1]] = 0.0  # One permanent answer throughout: nothing shows.
-    return scores
+    return segments(answers(told, m.instantaneous.p, m.instantaneous.q, size),
+                    *(answers(key, m._inner.p, m._inner.q, size) for key in keys))  # fmt: skip
 
 
 def attack_bits(m: sv.Memoized, reports: NDArray[np.uint8], values: NDArray[Any]) -> Floats:

@@ -43,7 +43,7 @@ def poll(folder: str) -> Iterator[dict[str, Any]]:
     command = [*SOTTO, "poll", *POLL, "--port", "0", "--host", "127.0.0.1", "--json", "--duration", "300"]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=folder)
     try:
-        assert process.stdout is not None  # noqa: S101
+        assert process.stdout is not None
         yield json.loads(process.stdout.readline())
     finally:
         process.terminate()
@@ -65,9 +65,15 @@ def rehearse(page: Page, url: str) -> None:
     page.evaluate("document.querySelector('.question').scrollIntoView()")
 
 
-def check(page: Page, url: str) -> None:
+def final(page: Page, url: str) -> None:
     ask(page, url)
-    page.get_by_role("button", name="See what would be sent").click()
+    page.get_by_role("button", name="Go on").click()
+    page.get_by_role("heading", name="Are these your answers?").wait_for()
+
+
+def check(page: Page, url: str) -> None:
+    final(page, url)
+    page.get_by_role("button", name="My answers are final").click()
     page.locator("#bytes").wait_for()
 
 
@@ -118,6 +124,7 @@ def plan_phone(page: Page, url: str) -> None:
 SHOTS: list[tuple[str, Shot, dict[str, int], str]] = [
     ("page-answer", ask, PHONE, "light"),
     ("page-rehearsal", rehearse, PHONE, "light"),
+    ("page-final", final, PHONE, "light"),
     ("page-check", check, PHONE, "dark"),
     ("page-receipt", receipt, PHONE, "light"),
     ("page-answer-desk", ask, DESK, "dark"),

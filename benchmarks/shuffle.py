@@ -52,7 +52,7 @@ def accounting() -> None:
 
 def _blanket(m: sv.KRR, n: int, epsilon: float) -> list[str]:
     structure = two_level(m)
-    assert structure  # noqa: S101
+    assert structure
     pair, start = structure.blanket(), process_time()
 
     def curve(at: float) -> float:

@@ -32,8 +32,10 @@ from sottovoce.mechanisms import (
     Subset,
     Unary,
 )
+from sottovoce.mechanisms.chain import answers_sent
 from sottovoce.mechanisms.combinations import sample
-from sottovoce.mechanisms.longitudinal import Memory, Step
+from sottovoce.mechanisms.longitudinal import Hide, Memory, Step
+from sottovoce.mechanisms.memoized import Memoized
 from sottovoce.mechanisms.memoized_kinds import MemoizedTexts, MemoizedValues
 from sottovoce.privacy import GRID, Probability, exp_below
 from sottovoce.randomness import Keystream, Source
@@ -343,8 +345,8 @@ class PartsNotAdded(Several):
 class PermanentRedrawn(MemoizedValues):
     """The permanent answer is drawn again for every report, and charged once: reports average to the value."""
 
-    def _step(self, code: int, memory: Memory, source: Source) -> Step:
-        step = super()._step(code, memory | {"answers": {}}, source)
+    def _step(self, code: Any, memory: Memory, source: Source, hide: Hide) -> Step:
+        step = super()._step(code, memory | {"answers": {}}, source, hide)
         return replace(step, epsilon=0.0 if memory["answers"] else step.epsilon)
 
     def _perturb_waves(self, codes: NDArray[np.int64], stream: Keystream) -> list[NDArray[Any]]:
@@ -354,8 +356,8 @@ class PermanentRedrawn(MemoizedValues):
 class ForgetsOldValues(MemoizedValues):
     """Only the last permanent answer is remembered: who goes back and forth draws again and again."""
 
-    def _step(self, code: int, memory: Memory, source: Source) -> Step:
-        step, key = super()._step(code, memory, source), str(self._key(code, memory))
+    def _step(self, code: Any, memory: Memory, source: Source, hide: Hide) -> Step:
+        step, key = super()._step(code, memory, source, hide), hide(self._name(code))
         return replace(step, memory=step.memory | {"answers": {key: step.memory["answers"][key]}})
 
 
@@ -369,18 +371,63 @@ class InstantaneousSkipped(MemoizedValues):
 class ChargesOneReport(MemoizedValues):
     """A new permanent answer is charged as if it were reported once."""
 
-    def _step(self, code: int, memory: Memory, source: Source) -> Step:
-        step = super()._step(code, memory, source)
+    def _step(self, code: Any, memory: Memory, source: Source, hide: Hide) -> Step:
+        step = super()._step(code, memory, source, hide)
         return replace(step, epsilon=min(step.epsilon, self.epsilon))
+
+
+class AnswerPerBucket(MemoizedValues):
+    """The permanent answer belongs to the bucket: that two values share one shows, and is not paid for."""
+
+    def _step(self, code: Any, memory: Memory, source: Source, hide: Hide) -> Step:
+        bucket = self._place(code, memory["cohort"])
+        return super()._step(code, memory, source, lambda _: hide(str(bucket)))
+
+
+class AnswerPerPlace(MemoizedTexts):
+    """The same for texts: the permanent answer belongs to a bucket or a set of bits."""
+
+    def _step(self, code: Any, memory: Memory, source: Source, hide: Hide) -> Step:
+        place = self._place(code, memory["cohort"])
+        held = sorted(set(place)) if isinstance(place, tuple) else place
+        return super()._step(code, memory, source, lambda _: hide(str(held)))
+
+
+class ColumnsPerBucket(MemoizedValues):
+    """A column of waves keeps an answer for each bucket, where the steps keep one for each value."""
+
+    def _perturb_waves(self, codes: NDArray[np.int64], stream: Keystream) -> list[NDArray[Any]]:
+        people, waves = codes.shape
+        cohorts = stream.below(self.cohorts, people)
+        buckets = self._place_many(codes.ravel(), cohorts.repeat(waves))
+        first, answer = answers_sent(buckets.reshape(codes.shape), self.changes)
+        kept = self._inner._perturb_many(buckets[first], stream)
+        columns = answer.reshape(codes.shape).T
+        return [self._join_many(cohorts, self._resend_many(kept[column], stream)) for column in columns]
+
+
+class DrawsBeyondItsChanges(MemoizedValues):
+    """The bound on changes is declared and charged, but every new value gets an answer of its own."""
+
+    def _step(self, code: Any, memory: Memory, source: Source, hide: Hide) -> Step:
+        step = Memoized(self.permanent, self.instantaneous)._step(code, memory, source, hide)
+        return replace(step, epsilon=step.epsilon if len(memory["answers"]) <= (self.changes or 0) else 0.0)
+
+
+class ColumnsNeverFreeze(MemoizedValues):
+    """The same in columns alone."""
+
+    def _perturb_waves(self, codes: NDArray[np.int64], stream: Keystream) -> list[NDArray[Any]]:
+        return Memoized(self.permanent, self.instantaneous)._perturb_waves(codes, stream)
 
 
 class CohortDrawnAgain(MemoizedTexts):
     """Every report has a cohort of its own, "to have more of them", and the permanent answers are those of all."""
 
-    def _step(self, code: int, memory: Memory, source: Source) -> Step:
+    def _step(self, code: Any, memory: Memory, source: Source, hide: Hide) -> Step:
         kept = memory["answers"] or {str(cohort): {} for cohort in range(self.cohorts)}
         cohort = source.below(self.cohorts)
-        step = super()._step(code, {"cohort": cohort, "answers": kept[str(cohort)]}, source)
+        step = super()._step(code, memory | {"cohort": cohort, "answers": kept[str(cohort)]}, source, hide)
         return Step(
             step.report, memory | {"answers": kept | {str(cohort): step.memory["answers"]}}, self._charge(memory)
         )
@@ -400,18 +447,18 @@ class OneBitOfTheFilter(MemoizedTexts):
 class OneAnswerForTheRest(DBitFlip):
     """Values that were not drawn share one answer, "since it has the same law": that two of them do shows."""
 
-    def _step(self, code: int, memory: Memory, source: Source) -> Step:
+    def _step(self, code: int, memory: Memory, source: Source, hide: Hide) -> Step:
         members = self._sets.members(memory["sample"])
         rest = next(other for other in range(self.domain.size) if other not in members)
-        return super()._step(code if code in members else rest, memory, source)
+        return super()._step(code if code in members else rest, memory, source, hide)
 
 
 class TellsEveryChange(Changes):
     """No change is drawn in secret: all of them are told, and each costs epsilon."""
 
-    def _step(self, code: int, memory: Memory, source: Source) -> Step:
+    def _step(self, code: int, memory: Memory, source: Source, hide: Hide) -> Step:
         told = memory | {"kept": memory["changes"] + (code != memory["value"])}
-        return super()._step(code, told, source)
+        return super()._step(code, told, source, hide)
 
 
 class ForgetsInTheWaves(Changes):

@@ -189,7 +189,12 @@ class Inside:
     def __call__(
         self, method: str, path: str, body: bytes = b"", kind: str = JSON, token: str = "", **headers: str
     ) -> Answer:
-        given = {"content-type": kind, **({"authorization": f"Bearer {token}"} if token else {}), **headers}
+        given = {
+            "host": "127.0.0.1",
+            "content-type": kind,
+            **({"authorization": f"Bearer {token}"} if token else {}),
+            **headers,
+        }
         return self._do(self._call(method, path, body, given))  # type: ignore[no-any-return]
 
     def send(self, body: bytes, kind: str = JSON, name: str = "habits", **headers: str) -> Answer:

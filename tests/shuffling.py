@@ -57,6 +57,11 @@ def sealed(asked: Survey, wave: int = 0, name: str | None = None) -> bytes:
     return envelope.seal(asked, submission(asked, wave, name))
 
 
+def batch_headers(asked: Survey, body: bytes, key: PrivateKey = SHUFFLER) -> dict[str, str]:
+    """The headers of a batch by which a collector knows the shuffler."""
+    return {"sottovoce_batch": envelope.batch_pass(asked, key, len(body)), "content_length": str(len(body))}
+
+
 def letter(asked: Survey, wave: int = 0, name: str | None = None) -> tuple[int, bytes]:
     """What the shuffler has of an envelope."""
     return envelope.take_off(asked, SHUFFLER, sealed(asked, wave, name))

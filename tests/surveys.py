@@ -61,7 +61,7 @@ FULL = draft(
 PANEL = draft(
     YES_NO | {"memoize": True},
     CHOICE | {"memoize": {"permanent": 1}, "epsilon": 0.4, "mechanism": "krr"},
-    CODES | {"memoize": True, "mechanism": "local_hash"},
+    CODES | {"memoize": True, "mechanism": "local_hash", "changes": 1},
     NUMBER,
     budget=12,
     schedule={"waves": 5, "every": "day"},

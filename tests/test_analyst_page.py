@@ -16,7 +16,7 @@ import pytest
 import serving
 from browsing import DESK, KINDS, PHONE, Site, survey, visitor
 from collecting import ARROW, LINES, request
-from sottovoce import wire
+from sottovoce import transport, wire
 from sottovoce.collector import columns, open_store, tokens
 from sottovoce.sealing import PrivateKey
 from sottovoce.survey import Survey
@@ -95,7 +95,8 @@ def answer(page: Page, site: Site, label: str) -> None:
     """As a person does it: choose, look, send."""
     page.goto(f"{site.url}/s/poll")
     page.get_by_label(label, exact=True).first.check()
-    page.get_by_role("button", name="See what would be sent").click()
+    page.get_by_role("button", name="Go on").click()
+    page.get_by_role("button", name="My answers are final").click()
     page.get_by_role("button", name="Send", exact=True).click()
     page.get_by_role("heading", level=1, name=re.compile("receipt|thank|sent", re.IGNORECASE)).wait_for()
 
@@ -288,6 +289,31 @@ def test_a_closed_an_expired_and_an_unknown_survey(browser: Browser, nest: servi
         page.goto(f"{site.url}/s/old/results")
         page.locator(".count").get_by_text("expired").wait_for()
         assert page.goto(f"{site.url}/s/none/results").status == 404  # type: ignore[union-attr]
+    site.kill()
+
+
+def test_reports_by_invitation_wait_and_are_counted_together(
+    browser: Browser, nest: serving.Nursery, tmp_path: Path
+) -> None:
+    asked = survey("guests", (0,), minimum=3)
+    store = open_store(tmp_path / "data")
+    store.publish(asked, invited=True)
+    to = store.survey("guests")
+    assert to is not None
+    codes = tokens.invite(store, to, 5)
+    site = Site(nest, tmp_path, asked, public_estimates=True)
+    with visitor(browser) as (_, page, _):
+        page.goto(f"{site.url}/s/guests/results")
+        counted(page, 0)
+        assert page.locator(".count .waiting").count() == 0
+        for code in codes:
+            transport.send(f"{site.url}/v1/surveys/guests", lines(asked, 1), invitation=code)
+        page.locator(".count").get_by_text("5 more came by invitation").wait_for()
+        counted(page, 0)
+        store.close_survey("guests")
+        counted(page, 5)
+        assert page.locator(".count .waiting").count() == 0
+    store.close()
     site.kill()
 
 

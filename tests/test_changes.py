@@ -39,7 +39,7 @@ def test_any_two_histories_are_as_hard_to_tell_apart_as_declared(waves: int, cha
     """
     m = sv.Changes(waves, changes, p=0.75)
     laws = [
-        {reports: chance for (_, _, reports), chance in contract.law_over_time(m, history)[0].items()}
+        {reports: chance for (_, reports), chance in contract.law_over_time(m, history)[0].items()}
         for history in product(m.domain.labels, repeat=waves)
     ]
     ratio = contract.worst_ratio(laws)

@@ -74,7 +74,7 @@ def test_one_answer_one_draw(store: Path) -> None:
 def test_a_preview_is_byte_exact_and_free(store: Path) -> None:
     me, asked = Respondent(store), survey()
     previews = [me.preview(asked, {"smokes": value, "travel": "car"}) for value in ("no", "yes", "no")]
-    assert previews[0] == previews[2] and me.ledger.charges() == []
+    assert previews[0] == previews[1] == previews[2] and me.ledger.charges() == []
     assert me.answer(asked, ANSWERS) == previews[0]
     assert me.preview(asked, {"smokes": "yes", "travel": "car"}) == previews[0]
 
@@ -185,8 +185,8 @@ def test_stores_that_cannot_be_used(tmp_path: Path, store: Path) -> None:
         Respondent(tmp_path / "other")
     Respondent(store)
     with sqlite3.connect(store) as file:
-        file.execute("PRAGMA user_version = 2")
-    with pytest.raises(StoreError, match="version 2, newer than this program's 1"):
+        file.execute("PRAGMA user_version = 4")
+    with pytest.raises(StoreError, match="version 4, newer than this program's 3"):
         Respondent(store)
 
 
@@ -304,6 +304,7 @@ class Life(RuleBasedStateMachine):
         self.budget = budget
         self.me = Respondent(self.store, budget)
         self.released: dict[tuple[str, int], bytes] = {}
+        self.shown: dict[int, bytes] = {}
         self.memories: dict[str, Any] = {}
 
     @rule(which=st.integers(0, 3), smokes=st.booleans(), steps=st.none() | st.integers(0, 60))
@@ -321,7 +322,7 @@ class Life(RuleBasedStateMachine):
             body = self.me.preview(PANEL, {"mood": mood}, wave)
         except Refusal:
             return
-        assert self.me.preview(PANEL, {"mood": mood}, wave) == body
+        assert self.shown.setdefault(wave, body) == body, "another draw was shown"
 
     @rule()
     def restart(self) -> None:
@@ -339,6 +340,7 @@ class Life(RuleBasedStateMachine):
         if self.sent.exists():
             body = self.sent.read_bytes()
             assert self.released.setdefault((asked.digest, wave), body) == body
+            assert asked is not PANEL or self.shown.setdefault(wave, body) == body, "what was shown was not sent"
 
     @invariant()
     def the_budget_holds(self) -> None:
@@ -353,7 +355,8 @@ class Life(RuleBasedStateMachine):
             self._permanent_answers_stay(entries.memory(PANEL.digest, "mood"))
 
     def _permanent_answers_stay(self, memory: Any) -> None:
-        for name, value in _leaves(memory):
+        lasting = {name: value for name, value in (memory or {}).items() if name != "last"}
+        for name, value in _leaves(lasting):
             assert self.memories.setdefault(name, value) == value, "a permanent answer was drawn again"
 
     def teardown(self) -> None:

@@ -53,6 +53,36 @@ def place(place: list[str]) -> list[str]:
     return place
 
 
+# Settings that a kill does not show: only a loss of power would.
+
+
+def test_every_connection_waits_for_the_disk(tmp_path: Path) -> None:
+    """Asked of the connections that a running collector writes and reads with, also after one was lost."""
+    store = SQLiteStore(tmp_path / "x.sqlite")
+    store.publish(survey())
+    inside = Inside(store, rate=None)
+    for _ in range(2):
+        assert inside.send(submission(survey())).status == 200 and check_sums(store)
+        for kind in ("write", "read"):
+            found = {name: store._connections[kind].execute(f"PRAGMA {name}").fetchone()[0]
+                     for name in ("synchronous", "journal_mode", "secure_delete")}  # fmt: skip
+            assert found == {"synchronous": 2, "journal_mode": "wal", "secure_delete": 1}
+            store._drop(kind)
+    inside.close()
+
+
+def test_every_connection_to_a_database_waits_for_its_disk(server: Postgres) -> None:
+    store = open_place(["--database", server.fresh()])
+    name = store._read("SELECT current_database()")[0][0]
+    server.run(f"ALTER DATABASE {name} SET synchronous_commit = off")
+    store.close()
+    store.publish(survey())
+    inside = Inside(store, rate=None)
+    assert inside.send(submission(survey())).status == 200
+    assert store._connections["write"].execute("SHOW synchronous_commit").fetchone()[0] == "on"
+    inside.close()
+
+
 # A crash at every statement.
 
 

@@ -104,14 +104,26 @@ CASES: dict[type[Mechanism], list[Mechanism]] = {
         sv.Memoized.of("unary", 2, permanent=2.0, first=1.0),
         sv.Memoized.rappor(2, f=0.5, p=0.5, q=0.75),
         sv.Memoized.of("local_hash", 3, permanent=2.0, first=1.0, buckets=2),
+        sv.Memoized(sv.LocalHash(3, 0.001, buckets=2), sv.KRR(2, p=0.75)),
+        sv.Memoized(sv.LocalHash(4, 0.5, buckets=2), sv.KRR(2, p=0.75), changes=1),
+        sv.Memoized.of("krr", ["a", "b", "c"], permanent=2.0, first=1.0, changes=1),
+        sv.Memoized.of("krr", 3, permanent=2.0, first=1.0, changes=0),
+        sv.Memoized.of("unary", 2, permanent=2.0, first=1.0, changes=9),
     ],
     MemoizedTexts: [
         sv.Memoized.rappor(LETTERS, f=0.5, p=0.25, q=0.75, bits=4, hashes=2, cohorts=1),
         sv.Memoized.of("bloom", LETTERS, permanent=3.0, first=1.0, buckets=3, hashes=1, cohorts=2),
         sv.Memoized.of("hashed", LETTERS, permanent=2.0, first=1.0, buckets=3, cohorts=2),
         sv.Memoized(sv.Hashed(sv.Unary(3, 2.0), cohorts=1, domain=LETTERS), sv.Unary(3, p=0.75, q=0.25)),
+        sv.Memoized(sv.Hashed("krr", 2, 2, 0.5, domain=LETTERS), sv.KRR(2, p=0.75), changes=1),
+        sv.Memoized.rappor(LETTERS, f=0.75, p=0.25, q=0.75, bits=2, hashes=1, cohorts=2, changes=1),
     ],
-    sv.DBitFlip: [sv.DBitFlip(3, 1.0, sampled=1), sv.DBitFlip(3, 2.0, sampled=2), sv.DBitFlip(2, p=0.75, sampled=2)],
+    sv.DBitFlip: [
+        sv.DBitFlip(3, 1.0, sampled=1),
+        sv.DBitFlip(3, 2.0, sampled=2),
+        sv.DBitFlip(2, p=0.75, sampled=2),
+        sv.DBitFlip(4, p=0.75, sampled=2),
+    ],
     sv.Hashed: [
         sv.Hashed("krr", 3, 2, 1.0, domain=LETTERS),
         sv.Hashed(sv.Unary(4, 2.0, kind="symmetric"), cohorts=3, domain=sv.Text(1, missing="category")),
@@ -167,6 +179,9 @@ BUILDERS: dict[str, Callable[[float], Mechanism]] = {
 TWO: dict[str, Any] = {"permanent": 2.0, "first": 1.0}
 TINY: dict[str, Any] = {"buckets": 2, "cohorts": 2}
 FILTER: dict[str, Any] = {"f": 0.5, "p": 0.25, "q": 0.75, "bits": 4, "hashes": 2, "cohorts": 1}
+FAINT: dict[str, Any] = {"f": 0.9, "p": 0.25, "q": 0.75, "bits": 2, "hashes": 1, "cohorts": 2}
+"""A filter whose permanent answers say little, so that sharing one says more than it costs."""
+SMALLEST: tuple[Any, Any] = (sv.LocalHash(3, 0.0005, buckets=2), sv.KRR(2, p=0.75))
 TWINS: list[tuple[Callable[[Any], None], Mechanism]] = [
     (contract.check_every_draw_gives_the_channel, broken.CohortByValue("krr", 3, 2, 1.0, domain=LETTERS)),
     (contract.check_columns_have_the_same_law, broken.CohortByValue("krr", 3, 2, 1.0, domain=LETTERS)),
@@ -222,6 +237,15 @@ TWINS: list[tuple[Callable[[Any], None], Mechanism]] = [
     (contract.check_reports_over_time_cost_as_declared, broken.InstantaneousSkipped.of("unary", 2, **TWO)),
     (contract.check_reports_over_time_cost_as_declared, broken.ChargesOneReport.of("rr", 2, **TWO)),
     (contract.check_reports_over_time_cost_as_declared, broken.CohortDrawnAgain.of("hashed", LETTERS, **TWO, **TINY)),
+    (contract.check_reports_over_time_cost_as_declared, broken.AnswerPerBucket(*SMALLEST)),
+    (contract.check_reports_over_time_cost_as_declared, broken.AnswerPerBucket.of("local_hash", 3, **TWO, buckets=2)),
+    (contract.check_reports_over_time_cost_as_declared, broken.AnswerPerBucket(*SMALLEST, changes=1)),
+    (contract.check_columns_over_time_have_the_same_law, broken.ColumnsPerBucket(*SMALLEST)),
+    (contract.check_reports_over_time_cost_as_declared, broken.AnswerPerPlace.of("hashed", LETTERS, **TWO, **TINY)),
+    (contract.check_reports_over_time_cost_as_declared, broken.AnswerPerPlace.rappor(LETTERS, **FAINT)),
+    (contract.check_reports_over_time_cost_as_declared, broken.DrawsBeyondItsChanges.of("krr", 3, **TWO, changes=0)),
+    (contract.check_reports_over_time_cost_as_declared, broken.DrawsBeyondItsChanges.of("krr", 3, **TWO, changes=1)),
+    (contract.check_columns_over_time_have_the_same_law, broken.ColumnsNeverFreeze.of("krr", 3, **TWO, changes=1)),
     (contract.check_epsilon_is_the_worst_ratio, broken.OneBitOfTheFilter.rappor(LETTERS, **FILTER)),
     (contract.check_reports_over_time_cost_as_declared, broken.OneAnswerForTheRest(3, 1.0, sampled=1)),
     (contract.check_reports_over_time_cost_as_declared, broken.TellsEveryChange(4, 2, 1.0)),

@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import click
 import pytest
 
 import sottovoce as sv
@@ -174,7 +175,7 @@ def test_messages_stay_short(store: Path) -> None:
     "damage",
     [
         "DELETE FROM owner",
-        "UPDATE owner SET secret = ''",
+        "UPDATE owner SET delta = x''",
         "UPDATE owner SET budget = 'much'",
         "UPDATE charges SET epsilon = 'none'",
         "UPDATE charges SET epsilon = -epsilon",
@@ -261,3 +262,43 @@ def test_errors_name_the_survey_file(capsys: pytest.CaptureFixture[str], publish
     assert run(capsys, "bytes.json", "--store", "me", code=2) == "sotto: bytes.json: JSON must be valid UTF-8\n"
     record = json.loads(run(capsys, published, "--store", "me", "--json"))
     assert record["public"] == ["region"] and record["waves"] == 1
+
+
+# Final answers.
+
+
+def on_terminal(monkeypatch: pytest.MonkeyPatch, *said: bool) -> list[str]:
+    """Somebody sits at the terminal and says these things in turn; what they were asked."""
+    asked, answers = list[str](), iter(said)
+
+    def confirm(text: str, err: bool) -> bool:
+        asked.append(text)
+        return next(answers)
+
+    monkeypatch.setattr("sys.stdin.isatty", lambda: True, raising=False)
+    monkeypatch.setattr(click, "confirm", confirm)
+    return asked
+
+
+def test_answers_are_confirmed_before_their_draw_is_shown(
+    capsys: pytest.CaptureFixture[str], published: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    questions = on_terminal(monkeypatch, False, True)
+    assert run(capsys, published, *GIVEN, "--preview") == "" and len(questions) == 1
+    assert "become final" in questions[0] and "spoil the result" in questions[0]
+    shown = run(capsys, published, *GIVEN, "--preview")
+    assert len(questions) == 2
+    other = tuple(word.replace("smokes=no", "smokes=yes") for word in GIVEN)
+    assert {run(capsys, published, *given, *more) for given in (GIVEN, other) for more in (["--preview"], [])} == {
+        shown
+    }
+    assert len(questions) == 2  # What was drawn is not asked about again.
+
+
+def test_a_program_that_says_yes_is_not_asked(
+    capsys: pytest.CaptureFixture[str], published: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    questions = on_terminal(monkeypatch)
+    assert run(capsys, published, *GIVEN, "--yes") and questions == []
+    assert main(["answer", published, *GIVEN]) == 0
+    assert "wave 0 was answered before" in capsys.readouterr().err

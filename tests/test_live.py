@@ -223,13 +223,13 @@ def test_a_question_whose_counts_stay_is_not_estimated_again(monkeypatch: pytest
 
 
 def test_there_is_an_end_to_listeners(inside: Inside, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(live, "LISTENERS", 1)
-    listener = Listener(inside)
-    listener.event()
+    monkeypatch.setattr(inside.app.streams, "most", 1)
+    assert inside.app.streams.take("192.0.2.1")
     refused = inside("GET", "/v1/surveys/habits/live", token=inside.analyst)
     assert (refused.status, refused.code) == (503, "busy")
-    listener.close()
-    assert inside("GET", "/v1/surveys/habits/live?events=1", token=inside.analyst).status == 200
+    inside.app.streams.give("192.0.2.1")
+    for method in ("HEAD", "GET", "GET"):  # Each gives its place back, also one that never begins.
+        assert inside(method, "/v1/surveys/habits/live?events=1", token=inside.analyst).status == 200
 
 
 def test_a_stream_has_a_lifetime(inside: Inside, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -16,16 +16,19 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import broken
+import contract
 import sottovoce as sv
 from sottovoce.mechanisms import Bloom, chain
 from sottovoce.mechanisms.longitudinal import Longitudinal
 from sottovoce.privacy import log_above
-from sottovoce.randomness import SYSTEM
+from sottovoce.randomness import SYSTEM, Replay, Source
 
 PAIRS = [(0.2, 0.1), (1.0, 0.5), (2.0, 1.9), (4.0, 1.0), (8.0, 0.01), (36.0, 20.0)]
 KINDS: list[tuple[str, Any]] = [("rr", ["no", "yes"]), ("krr", 10), ("unary", 10), ("local_hash", 100)]
 TEXTS = [("hashed", sv.Text(8)), ("bloom", sv.Text(8))]
-SMALL = [sv.Memoized.of(kind, domain, permanent=2.0, first=1.0) for kind, domain in KINDS]
+TWO: dict[str, Any] = {"permanent": 2.0, "first": 1.0}
+SMALL = [sv.Memoized.of(kind, domain, **TWO) for kind, domain in KINDS]
 
 
 @pytest.mark.parametrize(("kind", "domain"), [*KINDS, *TEXTS], ids=lambda x: str(x)[:12])
@@ -167,11 +170,22 @@ def test_changes_cost_no_more_than_declared_however_the_reports_fall(m: sv.Memoi
         assert declared <= 1.05 * float(worst)
 
 
-def test_no_more_permanent_answers_than_values_or_buckets() -> None:
+def test_no_more_permanent_answers_than_values_and_no_fewer_for_buckets() -> None:
     assert sv.Memoized.of("krr", 3, permanent=2.0, first=1.0).epsilon_after(50) == pytest.approx(6)
     assert sv.Memoized.of("unary", 30, permanent=2.0, first=1.0).epsilon_after(9) == pytest.approx(20)
-    assert sv.Memoized.loloha(1000, permanent=2.0, first=1.0, kind="binary").epsilon_after(50) == pytest.approx(4)
-    assert sv.Memoized.loloha(1000, permanent=2.0, first=1.0).epsilon_after(50) == pytest.approx(8)
+    assert sv.Memoized.loloha(1000, permanent=2.0, first=1.0, kind="binary").epsilon_after(50) == pytest.approx(102)
+    assert sv.Memoized.loloha(30, permanent=2.0, first=1.0).epsilon_after(50) == pytest.approx(60)
+    assert sv.Memoized.of("hashed", sv.Text(8), **TWO).epsilon_after(50) == pytest.approx(102)
+
+
+def test_a_bound_on_changes_bounds_what_is_charged() -> None:
+    for kind, domain in [*KINDS, *TEXTS]:
+        for bound, changes in product((0, 1, 3), (0, 1, 2, 50)):
+            m = sv.Memoized.of(kind, domain, **TWO, changes=bound)
+            free = sv.Memoized.of(kind, domain, **TWO)
+            assert m.epsilon_after(changes) == free.epsilon_after(min(bound, changes))
+            assert m.epsilon_over(5, changes) == free.epsilon_over(5, min(bound, changes))
+            assert (m.epsilon, m.variance) == (free.epsilon, free.variance)
 
 
 # What memoization does not hide.
@@ -197,14 +211,171 @@ def test_the_moment_of_change_shows() -> None:
         assert loss <= m.epsilon_pattern(2 * each)
 
 
-def test_with_local_hashing_the_pattern_is_that_of_the_buckets() -> None:
-    """Two histories that change at the same time differ in pattern where one of them stays in its bucket."""
-    m = sv.Memoized.loloha(4, permanent=1.0, first=0.5, kind="binary")
-    memory = {"cohort": 1, "answers": {}}
+def loss_of_equal_patterns(m: Longitudinal, *histories: tuple[Any, ...]) -> float:
+    ratio = contract.worst_ratio([contract.law_over_time(m, history)[0] for history in histories])
+    assert ratio is not None
+    return log_above(ratio)
+
+
+def test_that_two_values_share_a_bucket_does_not_show() -> None:
+    """The smallest exact case: two histories that change at the same time, one of them within its bucket."""
+    parts: tuple[Any, Any] = (sv.LocalHash(4, 0.0005, buckets=2), sv.KRR(2, p=0.75))
     stays, moves = (0, 2), (0, 1)  # Cohort 1 hashes values to their lowest binary digit.
-    assert m.pattern(stays, memory) == (0, 0) != m.pattern(moves, memory) == (0, 1)
-    loss = log_above(two_runs(m, (0, 1), (0, 1), 64) / two_runs(m, (0, 0), (0, 1), 64))
-    assert m.epsilon_after(1) < loss <= m.epsilon_pattern(128)
+    m = sv.Memoized(*parts)
+    assert m.epsilon_over(2, 1) <= m.epsilon_after(1) <= 0.001
+    assert loss_of_equal_patterns(m, stays, moves) <= m.epsilon_over(2, 1)
+    shared = broken.AnswerPerBucket(*parts)
+    assert loss_of_equal_patterns(shared, stays, moves) > 0.28  # About ln(4/3), whatever epsilon is.
+
+
+@pytest.mark.parametrize("kind", ["local_hash", "hashed", "bloom"])
+def test_values_that_share_their_places_have_answers_of_their_own(kind: str) -> None:
+    """Of 30 values in 2 buckets or bits: every one that comes up is drawn and charged."""
+    domain: Any = 30 if kind == "local_hash" else sv.Text(8)
+    hashing: dict[str, Any] = {"hashes": 1} if kind == "bloom" else {}
+    m = sv.Memoized.of(kind, domain, **TWO, buckets=2, **hashing)
+    steps = list(walk(m, [value if kind == "local_hash" else f"value {value}" for value in range(30)]))
+    assert len(steps[-1].memory["answers"]) == 30
+    assert {step.epsilon for step in steps} == {m.permanent.epsilon}
+
+
+# A bound on changes.
+
+
+def test_beyond_its_changes_a_device_goes_on_with_the_last_answer_it_paid_for() -> None:
+    m = sv.Memoized(sv.KRR(5, 1.0), sv.KRR(5, p=0.999999), changes=1)
+    steps = list(walk(m, [3, 1, 4, 1, 3, 0]))
+    assert [step.epsilon for step in steps] == [m.permanent.epsilon] * 2 + [0.0] * 4
+    memory = steps[1].memory
+    assert set(memory["answers"]) == {"3", "1"} and memory["last"] == "1"
+    assert all(step.memory == memory for step in steps[1:])
+    kept = memory["answers"]
+    assert [step.report for step in steps] == [kept[key] for key in ("3", "1", "1", "1", "3", "1")]
+
+
+def test_with_no_change_at_all_nothing_of_a_history_but_its_first_value_is_sent() -> None:
+    m = sv.Memoized.of("krr", 3, **TWO, changes=0)
+    laws = {history: contract.law_over_time(m, history)[0] for history in product(range(3), repeat=3)}
+    assert all(law == laws[history[0], 0, 0] for history, law in laws.items())
+    assert m.epsilon_pattern(3) == m.epsilon_over(3) and m.epsilon_pattern(10**6) == m.epsilon_forever
+
+
+@settings(max_examples=60)
+@given(st.lists(st.lists(st.integers(0, 4), min_size=6, max_size=6), min_size=1, max_size=8), st.integers(0, 3))
+def test_columns_send_the_answers_that_steps_send(rows: list[list[int]], changes: int) -> None:
+    codes = np.array(rows)
+    first, sent = chain.answers_sent(codes, changes)
+    held = codes.ravel()[first][sent].reshape(codes.shape)
+    for row, own in zip(rows, held.tolist(), strict=True):
+        paid: list[int] = []
+        for value, found in zip(row, own, strict=True):
+            paid += [value] if value not in paid and len(paid) <= changes else []
+            assert found == (value if value in paid else paid[-1])
+    assert (first[sent].reshape(codes.shape) // 6 == np.arange(len(rows))[:, None]).all()
+
+
+# What a memory is kept under, and its version.
+
+
+@pytest.mark.parametrize("m", [*SMALL, sv.Memoized.of("hashed", sv.Text(8), permanent=2.0, first=1.0)], ids=repr)
+def test_a_device_may_hide_the_names_of_values(m: sv.Memoized) -> None:
+    values: list[Any] = ["tea", "milk", "tea"] if isinstance(m.domain, sv.Text) else [*m.domain.labels[:2]] * 2
+    plain, hidden = m.begin(), m.begin()
+    for value in values:
+        plain = m.step(value, plain).memory
+        step = m.step(value, hidden, hide=lambda name: f"<{name}>")
+        hidden = step.memory
+    assert set(hidden["answers"]) == {f"<{name}>" for name in plain["answers"]}
+    assert hidden["last"] == f"<{plain['last']}>" and step.epsilon == 0
+    flip = sv.DBitFlip(5, 1.0, sampled=2)
+    assert set(flip.step(3, flip.begin(), hide=lambda name: f"<{name}>").memory["answers"]) == {"<3>"}
+
+
+def test_no_two_texts_share_a_name() -> None:
+    m = sv.Memoized.of("hashed", sv.Text(8), **TWO)
+    names = [m._name(m._encode(text, SYSTEM)) for text in ("tea", "té", "t", "tea ")]
+    assert len(set(names)) == 4 and {len(name) for name in names} == {64}
+
+
+OLD = {"cohort": 1, "answers": {"0": 1}}
+"""A memory of the first version, in which a hashed value was kept under its bucket."""
+
+
+@pytest.mark.parametrize("kind", ["rr", "krr", "unary"])
+def test_an_old_memory_of_values_is_read_on(kind: str) -> None:
+    m = sv.Memoized.of(kind, 2, **TWO)
+    step = m.step(0, {"cohort": 0, "answers": {"0": "01" if kind == "unary" else 1}})
+    assert step.epsilon == 0 and step.memory["version"] == 2
+    assert m.step(1, step.memory).memory["last"] == "1"
+
+
+@pytest.mark.parametrize(
+    "m",
+    [
+        sv.Memoized.of("local_hash", 9, permanent=2.0, first=1.0, buckets=2),
+        sv.Memoized.of("hashed", sv.Text(8), permanent=2.0, first=1.0, buckets=2),
+        sv.Memoized.rappor(f=0.5, p=0.25, q=0.75, bits=8, hashes=2, cohorts=3),
+        sv.Memoized.of("krr", 3, permanent=2.0, first=1.0, changes=1),
+    ],
+    ids=repr,
+)
+def test_an_old_memory_of_buckets_is_refused(m: sv.Memoized) -> None:
+    """Its key would be taken for a value, whose answer would then be that of another value."""
+    value = "tea" if isinstance(m.domain, sv.Text) else 0
+    with pytest.raises(sv.ParameterError, match="memory of memoized must be of version 2, got one without"):
+        m.step(value, OLD)
+    with pytest.raises(sv.ParameterError, match="must be of version 2, got version 3"):
+        m.step(value, m.begin() | {"version": 3})
+
+
+def test_a_memory_that_lost_its_last_answer_is_refused() -> None:
+    m = sv.Memoized.of("krr", 3, **TWO, changes=0)
+    memory = m.step(1, m.begin()).memory
+    for damaged in ({"last": None}, {"last": "2"}, {"answers": []}):
+        with pytest.raises(sv.ParameterError, match="must say which of its answers is the last"):
+            m.step(2, memory | damaged)
+
+
+# Which draws are made, and for what.
+
+
+class Asked(Replay):
+    """Zeros, and a list of what they were asked for."""
+
+    def __init__(self) -> None:
+        self.roles: list[tuple[str, int | str | None]] = []
+
+    def draw(self) -> int:
+        assert self.roles, "a longitudinal mechanism must say what it draws for"
+        return 0
+
+    def role(self, name: str, code: int | str | None = None) -> Source:
+        self.roles.append((name, code))
+        return self
+
+
+@pytest.mark.parametrize(("kind", "domain"), [*KINDS, *TEXTS], ids=lambda x: str(x)[:12])
+def test_the_same_draws_whether_a_value_is_new_known_or_frozen(kind: str, domain: Any) -> None:
+    m = sv.Memoized.of(kind, domain, **TWO, changes=0)
+    values = ["tea", "milk"] if isinstance(m.domain, sv.Text) else m.domain.labels[:2]
+    source = Asked()
+    memory = m.begin(source)
+    assert source.roles == [("cohort", None)]
+    for value in (values[0], values[0], values[1]):
+        source.roles.clear()
+        memory = m.step(value, memory, source).memory
+        name = m._name(m._encode(value, SYSTEM))
+        assert source.roles == [("permanent", name), ("instantaneous", None)]
+
+
+def test_the_others_draw_by_role_as_well() -> None:
+    flip, source = sv.DBitFlip(5, 1.0, sampled=2), Asked()
+    memory = flip.step(3, flip.begin(source), source).memory
+    flip.step(3, memory, source)
+    assert source.roles == [("cohort", None), ("permanent", 3), ("permanent", 3)]
+    changes, source = sv.Changes(4, 1, 1.0), Asked()
+    changes.step(True, changes.begin(source), source)
+    assert source.roles == [("cohort", None), ("instantaneous", None)]
 
 
 def test_d_bit_flip_shows_changes_for_certain() -> None:
@@ -291,13 +462,11 @@ def test_many_reports_of_a_text_average_to_the_permanent_answer(m: sv.Memoized) 
 @given(
     st.lists(st.sampled_from(["tea", "milk", "té", "x"]), min_size=1, max_size=12), st.sampled_from([FILTER, BUCKET])
 )
-def test_answers_about_texts_are_kept_for_their_places(texts: list[str], m: sv.Memoized) -> None:
-    """Texts that share all places in the device's cohort share a permanent answer; each is charged once."""
+def test_answers_about_texts_are_kept_for_each_text(texts: list[str], m: sv.Memoized) -> None:
     steps = list(walk(m, texts))
-    cohort = steps[0].memory["cohort"]
-    keys = {m._key(m._encode(text, SYSTEM), {"cohort": cohort}) for text in texts}
-    assert set(steps[-1].memory["answers"]) == keys
-    assert sum(step.epsilon > 0 for step in steps) == len(keys)
+    names = {m._name(m._encode(text, SYSTEM)) for text in texts}
+    assert set(steps[-1].memory["answers"]) == names
+    assert sum(step.epsilon > 0 for step in steps) == len(set(texts))
     changes = sum(a != b for a, b in pairwise(texts))
     assert sv.privacy.compose(step.epsilon for step in steps) <= m.epsilon_after(changes)
 
@@ -317,10 +486,20 @@ def test_the_waves_of_texts_are_estimated() -> None:
 
 
 def test_both_kinds_travel() -> None:
-    for m in (FILTER, BUCKET, SMALL[1]):
+    for m in (FILTER, BUCKET, SMALL[1], sv.Memoized.of("bloom", sv.Text(8), **TWO, changes=3)):
         read = sv.mechanism(json.loads(json.dumps(m.to_dict())))
         for again in (read, copy.deepcopy(m), pickle.loads(pickle.dumps(m))):  # noqa: S301
             assert again == m and type(again) is type(m) and hash(again) == hash(m) and isinstance(again, sv.Memoized)
+
+
+def test_a_bound_on_changes_travels_and_without_one_nothing_new_does() -> None:
+    free, bound = sv.Memoized.of("krr", 3, **TWO), sv.Memoized.of("krr", 3, **TWO, changes=0)
+    assert set(free.to_dict()) == {"mechanism", "permanent", "instantaneous", "epsilon"}
+    assert bound.to_dict() == free.to_dict() | {"changes": 0} and bound != free
+    assert repr(bound).endswith("forever, changes=0)")
+    for odd in (None, -1, 1.5, True, 2**21):
+        with pytest.raises(sv.ParameterError, match="changes must be"):
+            sv.mechanism(free.to_dict() | {"changes": odd})
 
 
 @pytest.mark.parametrize("memory", [{}, None, [], {"cohort": 0}, {"cohort": 0, "answers": {}, "more": 1}, "memory"])

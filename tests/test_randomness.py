@@ -1,7 +1,14 @@
 from __future__ import annotations
 
+import copy
+import os
+import pickle
+import subprocess
+import sys
 from collections import Counter
+from collections.abc import Callable
 from fractions import Fraction
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -9,7 +16,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sottovoce import KRR, kernels
+from sottovoce import KRR, kernels, randomness
 from sottovoce.errors import ParameterError
 from sottovoce.kernels import SPARE, below
 from sottovoce.privacy import GRID, Probability
@@ -204,10 +211,96 @@ def test_columns_of_choices(k: int) -> None:
 
 def test_a_fork_does_not_repeat_its_parent() -> None:
     stream = Keystream()
-    stream._process -= 1  # As a forked process finds it.
+    stream._process = (stream._process[0] - 1, stream._process[1])  # As a forked process finds it.
     before = stream._key
     stream.words(1)
     assert stream._key != before
     simulated = Keystream(1)
-    simulated._process -= 1
+    simulated._process = (simulated._process[0] - 1, simulated._process[1])
     assert simulated.words(1)[0] == Keystream(1).words(1)[0]
+
+
+def test_a_process_id_that_is_given_out_again_does_not_repeat_bits(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A grandchild may get the id of the process that made the stream, when that has ended."""
+    stream = Keystream()
+    before = stream._key
+    monkeypatch.setattr(randomness, "FORKS", [randomness.FORKS[0] + 2])
+    stream.words(1)
+    assert stream._key != before
+
+
+FORKED_STREAMS = """
+import os, sys, threading
+from sottovoce.randomness import SYSTEM, Keystream
+
+def draw(streams):
+    return [stream.words(4).tobytes().hex() for stream in streams] + [str(SYSTEM.draw())]
+
+def in_child(streams):
+    read, write = os.pipe()
+    if not os.fork():
+        os.write(write, " ".join(draw(streams)).encode())
+        os._exit(0)
+    os.close(write)
+    with os.fdopen(read, "rb") as pipe:
+        told = pipe.read().decode().split()
+    os.wait()
+    return told
+
+used = Keystream()
+used.words(3)
+streams = [used, Keystream(), used.split()]
+stop = threading.Event()
+busy = Keystream()
+noise = threading.Thread(target=lambda: [busy.words(1000) for _ in iter(stop.is_set, True)])
+noise.start()
+told = []
+maker = threading.Thread(target=lambda: told.extend(in_child(streams) for _ in range(3)))
+maker.start()
+maker.join()
+stop.set()
+noise.join()
+told.append(draw(streams))
+print(len({bits for each in told for bits in each}), len(told) * 4)
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system does not fork")
+def test_forked_processes_and_their_parent_draw_apart() -> None:
+    """Three children, forked from a thread while another one draws, from used, unused and split streams."""
+    command = [sys.executable, "-W", "ignore", "-c", FORKED_STREAMS]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True)
+    distinct, drawn = map(int, done.stdout.split())
+    assert distinct == drawn == 16
+
+
+@pytest.mark.parametrize(
+    "again",
+    [copy.copy, copy.deepcopy, *(partial(pickle.dumps, protocol=p) for p in range(pickle.HIGHEST_PROTOCOL + 1))],
+)
+@pytest.mark.parametrize("seed", [None, 1])
+@pytest.mark.parametrize("used", ["unused", "used", "split", "held by another object"])
+def test_streams_are_not_copied(used: str, seed: int | None, again: Callable[[Any], Any]) -> None:
+    stream: Any = Keystream(seed)
+    if used == "used":
+        stream.words(1)
+    elif used == "split":
+        stream = stream.split()
+    elif used == "held by another object":
+        stream = {"a": [stream]} if again is not copy.copy else stream
+    with pytest.raises(TypeError, match="a Keystream cannot be copied or pickled, for the copy would repeat"):
+        again(stream)
+
+
+def test_streams_do_not_travel_in_closures() -> None:
+    """Spark and joblib pickle functions with all that they close over."""
+    cloudpickle = pytest.importorskip("pyspark.cloudpickle")
+    stream = Keystream()
+    with pytest.raises((TypeError, pickle.PicklingError), match="a Keystream cannot be copied or pickled"):
+        cloudpickle.dumps(lambda: stream.words(1))
+
+
+def test_the_systems_source_holds_nothing_that_a_copy_could_repeat() -> None:
+    copies = [SYSTEM, copy.copy(SYSTEM), copy.deepcopy(SYSTEM), pickle.loads(pickle.dumps(SYSTEM))]  # noqa: S301
+    assert len({source.draw() for source in copies for _ in range(3)}) == 12  # Repeats once in 10^14.
+    assert not vars(SYSTEM)

@@ -59,8 +59,9 @@ def question(page: Page, at: int) -> Any:
 
 
 def see(page: Page) -> str:
-    """Go on to what would be sent; the bytes that are shown."""
-    page.get_by_role("button", name="See what would be sent").click()
+    """Make the answers final; the bytes that are shown."""
+    page.get_by_role("button", name="Go on").click()
+    page.get_by_role("button", name="My answers are final").click()
     return page.locator("#bytes").inner_text()
 
 
@@ -84,7 +85,7 @@ def test_all_kinds_of_questions(browser: Browser, site: Site) -> None:
     asked = SURVEYS["kinds"]
     with visitor(browser) as (context, page, log):
         page.goto(f"{site.url}/s/kinds")
-        page.get_by_role("button", name="See what would be sent").click()
+        page.get_by_role("button", name="Go on").click()
         expect(page.locator(".wrong:visible")).to_have_count(6)  # Any number of drinks, also none, is an answer.
         question(page, 0).get_by_label("No").check()
         question(page, 1).get_by_label("No answer").check()
@@ -124,15 +125,29 @@ def test_the_device_lies_when_its_coin_says_so(browser: Browser, site: Site) -> 
 
 
 def test_one_draw_only(browser: Browser, site: Site) -> None:
-    """After a reload the same report is shown and none is sent; before sending, the same answers have one draft."""
+    """Answers can be changed before the draw and never after it; a reload shows the bytes, and not the answers."""
     with visitor(browser) as (_, page, log):
-        body = answer_yes(page, site)
+        page.goto(f"{site.url}/s/pills")
+        question(page, 0).get_by_label("No").check()
+        page.get_by_role("button", name="Go on").click()
+        expect(page.get_by_role("heading", name="Your answers are final once you go on")).to_be_visible()
+        expect(page.locator("#bytes")).to_have_count(0)  # Nothing has been drawn.
         page.get_by_role("button", name="Change my answers").click()
-        expect(question(page, 0).get_by_label("Yes")).to_be_checked()
-        assert see(page) == body
-        page.reload()
+        expect(question(page, 0).get_by_label("No")).to_be_checked()
         question(page, 0).get_by_label("Yes").check()
-        assert see(page) == body
+        page.get_by_role("button", name="Go on").click()
+        expect(page.locator(".sent")).to_contain_text(re.compile(r"Your answer\s*Yes"))
+        page.get_by_role("button", name="My answers are final").click()
+        body = page.locator("#bytes").inner_text()
+        expect(page.get_by_role("button", name="Change my answers")).to_have_count(0)
+        page.reload()
+        assert page.locator("#bytes").inner_text() == body
+        expect(page.get_by_text("Stays here")).to_have_count(0)
+        expect(page.get_by_text("but not your answers")).to_be_visible()
+        page.go_back()
+        page.goto(f"{site.url}/s/pills")
+        assert page.locator("#bytes").inner_text() == body
+        assert log.bodies == []  # A draw that was only shown is not sent by itself.
         page.get_by_role("button", name="Send", exact=True).click()
         page.get_by_role("heading", name="Thank you").wait_for()
         with page.expect_download() as download:
@@ -334,12 +349,13 @@ def test_keyboard_alone(browser: Browser, site: Site) -> None:
         page.keyboard.press("ArrowDown")
         expect(question(page, 0).get_by_label("Yes")).to_be_checked()
         page.keyboard.press("Enter")
-        page.locator("#bytes").wait_for()
-        for _ in range(12):
-            if page.evaluate("document.activeElement.textContent") == "Send":
-                break
-            page.keyboard.press("Tab")
-        page.keyboard.press("Enter")
+        for step, words in (("Are these your answers?", "My answers are final"), ("This is all", "Send")):
+            page.get_by_role("heading", name=step).wait_for()
+            for _ in range(12):
+                if page.evaluate("document.activeElement.textContent") == words:
+                    break
+                page.keyboard.press("Tab")
+            page.keyboard.press("Enter")
         page.get_by_role("heading", name="Thank you").wait_for()
 
 
@@ -384,9 +400,14 @@ def test_no_violations_of_accessibility(browser: Browser, site: Site, scheme: st
 
     with visitor(browser, color_scheme=scheme, bypass_csp=True) as (_, page, _log):
         page.goto(f"{site.url}/s/kinds")
-        page.get_by_role("button", name="See what would be sent").click()
+        page.get_by_role("button", name="Go on").click()
         look("wrong")
-        answer_yes(page, site)
+        page.goto(f"{site.url}/s/pills")
+        question(page, 0).get_by_label("Yes").check()
+        page.get_by_role("button", name="Go on").click()
+        look("final")
+        page.get_by_role("button", name="My answers are final").click()
+        page.locator("#bytes").wait_for()
         look("check")
         page.get_by_role("button", name="Send", exact=True).click()
         page.get_by_role("heading", name="Thank you").wait_for()

@@ -1,10 +1,17 @@
 """Sealing: what opens, what does not, and that files of keys are kept from others."""
 
+import dataclasses
+import hmac
+import itertools
 import os
 import stat
 
 import pytest
+from cryptography.hazmat.primitives.asymmetric import x25519
 
+import shuffling
+from sottovoce import envelope
+from sottovoce.envelope import Batch
 from sottovoce.errors import SealError
 from sottovoce.sealing import OVERHEAD, PrivateKey, PublicKey
 
@@ -50,3 +57,30 @@ def test_keys_as_text_and_in_files(tmp_path: object) -> None:
             PublicKey.from_text(bad)
     with pytest.raises(SealError, match="not a point"):
         PublicKey(bytes(32)).seal(b"", info=b"")
+
+
+def test_keys_do_not_change() -> None:
+    key = PrivateKey.generate()
+    for holder in (key, key.public):
+        with pytest.raises(dataclasses.FrozenInstanceError):
+            holder.data = bytes(32)  # type: ignore[misc]
+
+
+def test_a_key_has_32_bytes() -> None:
+    for kind, size in itertools.product((PrivateKey, PublicKey), (0, 31, 33)):
+        with pytest.raises(SealError, match="key has 32 bytes"):
+            kind(bytes(size))
+
+
+def test_the_code_of_a_batch_by_hand() -> None:
+    """HMAC-SHA256 of the batch, under one of the survey's digest, under the secret that the two keys share."""
+    asked = shuffling.survey()
+    batch = Batch(b"\x01" * 16, 1, [b"\x02" * envelope.inner_size(asked)] * 3)
+    content = b"\x01" * 16 + b"\x00\x00\x00\x01" + 3 * (b"\x02" * envelope.inner_size(asked))
+    shared = x25519.X25519PrivateKey.from_private_bytes(shuffling.ANALYST.data).exchange(
+        x25519.X25519PublicKey.from_public_bytes(shuffling.SHUFFLER.public.data)
+    )
+    secret = hmac.new(shared, f"sottovoce batch {asked.digest}".encode(), "sha256").digest()
+    code = hmac.new(secret, content, "sha256").digest()
+    assert batch.to_bytes(asked, shuffling.SHUFFLER) == content + code
+    assert Batch.read(content + code, asked, shuffling.ANALYST) == batch

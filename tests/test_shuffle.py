@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import statistics
 from collections import defaultdict
 from fractions import Fraction
 from itertools import product
@@ -23,6 +24,7 @@ from sottovoce.models.shuffle import bits, lattice
 from sottovoce.models.shuffle.bits import Bits
 from sottovoce.models.shuffle.pairs import Pair, TwoLevel, blankets, clones, two_level
 from sottovoce.models.shuffle.solve import least
+from sottovoce.models.shuffle.sums import _messages
 from sottovoce.privacy import GRID
 
 DELTAS = (0.1, 1e-2, 1e-6)
@@ -391,6 +393,26 @@ def test_real_sums_are_unbiased_and_near_a_curators_error() -> None:
     assert len(hours.randomize(2.5)) == hours.messages
     stderr = [RealSum(0, 1, n, epsilon=1.0).estimate(0, n).stderr for n in (10_000, 100_000)]
     assert stderr[1] < 1.05 * stderr[0] < 6  # In units, whatever n is; a curator has 1.4.
+
+
+@pytest.mark.parametrize(
+    ("n", "epsilon", "delta", "messages"),
+    [
+        (10**6, 1.0, 1e-6, 316),
+        (10**4, 0.5, 1e-6, 7),
+        (10**4, 1.0, 0.3, 118),
+        (50_000, 2.0, 1e-9, 112),
+        (10, 0.1, 1e-6, 1),
+    ],
+)
+def test_a_real_sum_has_as_many_messages_as_its_noise_is_worth(
+    n: int, epsilon: float, delta: float, messages: int
+) -> None:
+    """By the rule in words: rounding is a third of the noise, and p stays below 1/4; from 1 to 1,024 messages."""
+    z = statistics.NormalDist().inv_cdf(1 - min(delta, 0.1))
+    third, quarter = 3 * (math.sqrt(n) / 2) / (z / epsilon), n / (4 * z / epsilon) ** 2
+    assert _messages(n, epsilon, delta) == messages == max(1, math.ceil(min(third, quarter)))
+    assert _messages(10**9, 4.0, 1e-6) == 1024
 
 
 def test_histograms_reach_their_target() -> None:

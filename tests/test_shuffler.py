@@ -31,6 +31,7 @@ from shuffling import (
     ANALYST,
     QUESTIONS,
     SHUFFLER,
+    batch_headers,
     collector_store,
     document,
     identities,
@@ -45,7 +46,7 @@ from sottovoce import Survey, canonical, envelope, transport, wire
 from sottovoce.cli import main
 from sottovoce.client import Respondent
 from sottovoce.collector.metrics import Metrics
-from sottovoce.envelope import SEALED, Batch
+from sottovoce.envelope import SEALED, Batch, BatchReader
 from sottovoce.errors import ParameterError, ReportError, StoreError
 from sottovoce.sealing import OVERHEAD, PrivateKey
 from sottovoce.shuffler import Shuffler, ShufflerStore
@@ -371,13 +372,18 @@ def inside(tmp_path: Path) -> Iterator[Inside]:
     made.close()
 
 
+PLACE = "/v1/surveys/habits/batches"
+
+
 def batch_of(asked: Survey, letters: list[tuple[int, bytes]], name: bytes | None = None) -> bytes:
     reports = [inner for _, inner in letters]
     return Batch(name or secrets.token_bytes(16), letters[0][0], reports).to_bytes(asked, SHUFFLER)
 
 
 def post(inside: Inside, body: bytes, kind: str = SEALED) -> Answer:
-    return inside("POST", "/v1/surveys/habits/batches", body, kind)
+    to = inside.store.survey("habits")
+    assert to is not None
+    return inside("POST", PLACE, body, kind, **batch_headers(to.survey, body))
 
 
 def test_a_batch_is_taken_once(inside: Inside) -> None:
@@ -435,9 +441,49 @@ def test_batches_that_the_shuffler_did_not_make_are_refused(inside: Inside) -> N
     forged = Batch(secrets.token_bytes(16), 0, reports).to_bytes(asked, PrivateKey.generate())
     for bad in (b"", body[:-1], body[:60], bytes(changed), forged):
         assert (post(inside, bad).status, post(inside, bad).code) == (400, "malformed")
+    small = envelope.length(asked) + 100
+    cut = inside("POST", PLACE, body[:small], SEALED, **batch_headers(asked, body))  # Less than was announced.
+    assert (cut.status, cut.code) == (400, "malformed")
     assert post(inside, batch_of(asked, letters[:9])).code == "too_few"
     assert post(inside, body, "application/json").status == 415
     assert check_sums(inside.store) == 0
+
+
+def test_nothing_of_a_batch_is_read_unless_the_shuffler_announced_it(inside: Inside) -> None:
+    asked = survey()
+    body = batch_of(asked, [letter(asked) for _ in range(10)])
+    length = {"content_length": str(len(body))}
+    strangers = [
+        batch_headers(asked, body, PrivateKey.generate()), batch_headers(asked, body + b"x"),
+        batch_headers(survey(11), body), {"sottovoce_batch": "\u00e9"}, {},
+    ]  # fmt: skip
+    for headers in [one | length for one in strangers]:
+        answer = inside("POST", PLACE, Unread(), SEALED, **headers)
+        assert (answer.status, answer.code) == (403, "not_the_shuffler")
+    known = batch_headers(asked, body)
+    without = inside("POST", PLACE, Unread(), SEALED, sottovoce_batch=known["sottovoce_batch"])
+    assert (without.status, without.code) == (411, "no_length")
+    assert inside("POST", PLACE, body, SEALED, **known).status == 200
+
+
+class Unread(bytes):
+    """A body that must not be asked for."""
+
+    def __len__(self) -> int:
+        raise AssertionError("the body was read")
+
+
+def test_a_batch_may_come_in_parts_of_any_size(inside: Inside) -> None:
+    asked = survey()
+    body = batch_of(asked, [letter(asked) for _ in range(10)])
+    for step in (1, 7, 19, 20, 21, 500, len(body) - 32, len(body) - 1, len(body)):
+        reader = BatchReader(asked, ANALYST, len(body))
+        found = [report for at in range(0, len(body), step) for report in reader.feed(body[at : at + step])]
+        reader.finish()
+        read = Batch.read(body, asked, ANALYST)
+        assert (reader.id, reader.wave, found) == (read.id, read.wave, read.reports) and reader.count == 10
+        with pytest.raises(ReportError, match="whole"):
+            BatchReader(asked, ANALYST, len(body)).finish()
 
 
 def test_direct_reports_and_batches_go_each_their_own_way(tmp_path: Path) -> None:
@@ -544,6 +590,7 @@ def test_what_the_analyst_receives(tmp_path: Path, wires: Wire) -> None:
     assert headers == {
         "accept-encoding": "identity", "content-length": str(len(body)), "content-type": SEALED,
         "user-agent": "sottovoce", "connection": "close", "host": wires.url.split("/")[2],
+        "sottovoce-batch": envelope.batch_pass(asked, SHUFFLER, len(body)),
     }  # fmt: skip
     size = envelope.inner_size(asked)
     assert len(body) == 16 + 4 + 10 * size + 32 and body[16:20] == bytes(4)
@@ -727,14 +774,14 @@ def test_from_answers_to_estimates(tmp_path: Path, capsys: pytest.CaptureFixture
     try:
         device = Respondent(tmp_path / "me.sqlite", budget=5)
         assert "should the shuffler tell" in str(device.review(asked))
-        body = device.answer(asked, {"smokes": "yes", "ward": 7})
-        paths["lines"].write_bytes(b"\n".join([body, *(submission(asked) for _ in range(9))]))
+        sent = [device.answer(asked, {"smokes": "yes", "ward": 7}), *(sealed(asked) for _ in range(9))]
+        paths["lines"].write_text("".join(f"{envelope.to_line(one)}\n" for one in sent))
         assert main(["send", str(paths["lines"]), url, "--json"]) == 0
         assert json.loads(capsys.readouterr().out)["accepted"] == 10
-        assert main(["send", str(paths["lines"]), url, "--json"]) == 0  # Sealed anew, they would be ten more people.
+        assert main(["send", str(paths["lines"]), url, "--json"]) == 0
         assert json.loads(capsys.readouterr().out)["duplicates"] == 10
         with pytest.raises(transport.Rejected, match="shuffled"):
-            transport.send(f"{base}/v1/surveys/habits", body)
+            transport.send(f"{base}/v1/surveys/habits", submission(asked))
         results = wait_for_results(f"{base}/v1/surveys/habits/estimates")
         assert [one["n"] for one in results] == [10, 10]
     finally:

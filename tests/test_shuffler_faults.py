@@ -20,6 +20,7 @@ from shuffling import (
     ANALYST,
     SHUFFLER,
     Nursery,
+    batch_headers,
     collector_store,
     identities,
     letter,
@@ -230,7 +231,8 @@ def test_a_batch_is_taken_once_by_postgres() -> None:
         body = Batch(os.urandom(16), 0, reports).to_bytes(asked, SHUFFLER)
         again = Batch(os.urandom(16), 0, reports).to_bytes(asked, SHUFFLER)
         for one in (body, body, again):
-            assert inside("POST", "/v1/surveys/habits/batches", one, envelope.SEALED).status == 200
+            place = "/v1/surveys/habits/batches"
+            assert inside("POST", place, one, envelope.SEALED, **batch_headers(asked, one)).status == 200
         assert check_sums(store) == MINIMUM == inside.app.metrics["accepted"]
         inside.close()
 

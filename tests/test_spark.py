@@ -86,6 +86,34 @@ def test_several_questions_in_one_pass_give_the_same_integers(spark: Any, report
         assert (total.n, total.cells.tolist()) == (expected[name].n, expected[name].cells.tolist())
 
 
+@pytest.mark.parametrize("partitions", [1, 2, 40])
+def test_several_batches_in_a_partition_and_several_parts_in_a_branch(
+    spark: Any, reports: list[Path], partitions: int
+) -> None:
+    """Batches of 100 rows, so that a partition has many of them; 40 partitions are merged in 16 branches."""
+    from sottovoce import spark as engine
+
+    pa = pytest.importorskip("pyarrow")
+    assert partitions < engine.BRANCHES or partitions > 2 * engine.BRANCHES
+    frame, mechanisms, _ = engine.read(spark, reports)
+
+    def sizes(batches: Iterator[Any]) -> Iterator[Any]:
+        for batch in batches:
+            yield pa.record_batch([pa.array([batch.num_rows], pa.int32())], names=["rows"])
+
+    setting, expected = "spark.sql.execution.arrow.maxRecordsPerBatch", locally(reports)
+    before = spark.conf.get(setting)
+    try:
+        spark.conf.set(setting, "100")
+        found = engine.tallies(frame.repartition(partitions), mechanisms)[()]
+        seen = frame.repartition(partitions).mapInArrow(sizes, "rows int").collect()
+    finally:
+        spark.conf.set(setting, before)
+    assert len(seen) > partitions and max(row.rows for row in seen) <= 100
+    for name, total in found.items():
+        assert (total.n, total.cells.tolist()) == (expected[name].n, expected[name].cells.tolist())
+
+
 def test_reports_of_more_than_32_bits(spark: Any, tmp_path: Path) -> None:
     """Spark has no such integers without a sign: it reads them as decimals."""
     from sottovoce import spark as engine

@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 import loading
 import sottovoce as sv
 from sottovoce import canonical
+from sottovoce.client import Respondent
 from sottovoce.errors import FileError, ParameterError
 from sottovoce.privacy import float_below
 from sottovoce.survey import Survey, split
@@ -293,6 +294,11 @@ def test_a_bad_field_is_named(change: dict[str, Any], message: str) -> None:
         (YES_NO | {"memoize": {"permanent": 1}, "epsilon": 1}, "below permanent = 1, got 1.0"),
         (YES_NO | {"memoize": {"permanent": -1}, "epsilon": 1}, "permanent must be positive, got -1"),
         (CHOICE | {"memoize": True, "mechanism": "subset", "epsilon": 1}, "kind must be one of rr, krr"),
+        (YES_NO | {"changes": 1}, "question 'smokes': changes is for a question with memoize"),
+        (YES_NO | {"memoize": False, "changes": 1}, "question 'smokes': changes is for a question with memoize"),
+        (YES_NO | {"memoize": True, "changes": -1}, "changes must be a whole number from 0 to 1,048,576, got -1"),
+        (YES_NO | {"memoize": True, "changes": 1.5}, "changes must be a whole number from 0 to 1,048,576, got 1.5"),
+        (YES_NO | {"memoize": True, "changes": None}, "changes must be a whole number from 0 to 1,048,576, got None"),
     ],
 )  # fmt: skip
 def test_a_bad_question_is_named(question: dict[str, Any], message: str) -> None:
@@ -444,6 +450,9 @@ def test_a_budget_too_small_says_so() -> None:
         Survey.from_dict(draft(SHAPE, YES_NO, budget=0.05)).publish()
     with pytest.raises(ParameterError, match="question 'smokes': p must differ from 1/2"):
         Survey.from_dict(draft(YES_NO, budget=1e-20)).publish()
+    paid = YES_NO | {"id": "paid", "epsilon": 1}
+    with pytest.raises(ParameterError, match=r"budget 1\.0 is spent before question 'smokes' is asked"):
+        Survey.from_dict(draft(paid, YES_NO, CHOICE, budget=1.0)).publish()
 
 
 @settings(max_examples=25)
@@ -490,6 +499,36 @@ def test_memoized_questions_cost_what_a_device_may_charge() -> None:
     assert survey.costs["smokes"] == 2 * smokes.epsilon_forever
     assert travel == sv.Memoized.of("krr", CHOICE["values"], permanent=1.0, first=0.4)
     assert survey.costs["travel"] == 3 * travel.epsilon_forever
+
+
+def test_a_published_survey_without_a_bound_on_changes_has_the_digest_it_had() -> None:
+    question = {"id": "travel", "text": "How?", "kind": "choice", "values": ["car", "bus", "bike"], "memoize": True,
+                "mechanism": "krr", "epsilon": 0.5}  # fmt: skip
+    document = {"sottovoce": 1, "id": "panel", "title": "Panel", "schedule": {"waves": 5}, "questions": [question]}
+    known = "15997476a6cc0d4ec4fde874c82a6552e98fe107f28aa73dda4a2fef4f72dc8b"
+    assert Survey.from_dict(document).publish().digest == f"sha256:{known}"
+
+
+@pytest.mark.parametrize(
+    ("changes", "values", "waves", "answers"),
+    [(None, 20, 60, 20), (None, 20, 6, 6), (0, 20, 60, 1), (1, 20, 60, 2), (30, 20, 60, 20), (4, 20, 3, 3)],
+)
+def test_a_budget_is_split_over_the_answers_that_are_drawn(
+    changes: int | None, values: int, waves: int, answers: int, tmp_path: Path
+) -> None:
+    """What the survey says, what its device reviews, and what it charges who changes in every wave: all the same."""
+    bound = {} if changes is None else {"changes": changes}
+    question = {"id": "ward", "text": "?", "kind": "choice", "values": values, "memoize": True} | bound
+    drawn = Survey.from_dict(draft(question, budget=4, schedule={"waves": waves}))
+    survey = Survey.loads(drawn.publish().canonical())
+    m = survey.questions[0].mechanism
+    assert isinstance(m, sv.Memoized) and m.changes == changes
+    assert m.epsilon_forever == pytest.approx(4 / answers) and 4 - 1e-9 < survey.epsilon <= 4
+    me = Respondent(tmp_path / "me.sqlite", budget=4)
+    assert me.review(survey).epsilon == survey.epsilon
+    for wave in range(waves):
+        me.answer(survey, {"ward": wave % values}, wave)
+    assert me.ledger.spent == survey.epsilon
 
 
 @pytest.mark.parametrize("question", ["smokes", "travel", "ward"])

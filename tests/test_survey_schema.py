@@ -22,7 +22,8 @@ EXAMPLES = [*DRAFTS.values(), *(Survey.from_dict(document).publish().to_dict() f
 BEYOND = (
     "ids must differ", "budget must cover", "low must be below high", "bins go with", "does not estimate",
     "mechanism must be one for this question", "epsilon must be what the mechanism costs",
-    "memoize goes with", "epsilon must be given", "kind must be one of rr", "epsilon must be at least 0.05",
+    "memoize goes with", "changes goes with", "changes is for a question with memoize",
+    "epsilon must be given", "kind must be one of rr", "epsilon must be at least 0.05",
     "honest must be at most", "must have keys of their own", "federated: the threshold must be",
     "federated: drop-outs must be", "federated: additive sharing has", "values must be different",
     "values times curators", "epsilon must be at least 2^-16", "memoize is for devices",
@@ -34,7 +35,8 @@ ODD = [
     "federated", "additive", {"curators": ["a", "b"]},
 ]  # fmt: skip
 KEYS = [
-    "id", "text", "kind", "values", "low", "bins", "epsilon", "mechanism", "memoize", "budget", "split", "colour",
+    "id", "text", "kind", "values", "low", "bins", "epsilon", "mechanism", "memoize", "changes", "budget", "split",
+    "colour",
     "missing", "shuffle", "trust", "covariates", "honest", "federated", "curators", "threshold", "sharing",
 ]  # fmt: skip
 

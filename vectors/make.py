@@ -92,6 +92,9 @@ INSTANCES: dict[str, list[Mechanism]] = {
         sv.Memoized.of("bloom", sv.Text(16), permanent=3.0, first=1.0, buckets=9, hashes=1, cohorts=1),
         sv.Memoized.of("hashed", sv.Text(16), permanent=2.0, first=1.0, cohorts=300, salt="caf\u00e9"),
         sv.Memoized(sv.Hashed(sv.Unary(12, 2.0), cohorts=3, domain=CUT), sv.Unary(12, p=0.75, q=0.25)),
+        sv.Memoized.of("krr", 6, permanent=2.0, first=1.0, changes=1),
+        sv.Memoized.loloha(100, permanent=2.0, first=1.0, changes=0),
+        sv.Memoized.of("bloom", sv.Text(16), permanent=3.0, first=1.0, buckets=9, cohorts=2, changes=2),
     ],
     "d_bit_flip": [
         sv.DBitFlip(["red", "green", "blue"], epsilon=1.0, sampled=1),
@@ -174,6 +177,7 @@ CHANGES: dict[str, list[dict[str, Any]]] = {
         {"permanent": sv.Hashed.rappor(8, 2, 2, f=0.5).to_dict(), "instantaneous": sv.Unary(9, 1.0).to_dict()},
         {"permanent": sv.Hashed.rappor(8, 2, 2, f=0.5).to_dict(), "instantaneous": sv.KRR(8, 1.0).to_dict()},
         {"instantaneous": sv.Hashed.rappor(8, 2, 2, f=0.5).to_dict()},
+        *({"changes": changes} for changes in (-1, 1.5, "1", None, 2**20 + 1)),
     ],
     "d_bit_flip": [*({"sampled": sampled} for sampled in (0, -1, 4, 1.5, "1", None, True)), {"p": 0.5}, {"p": 0.25}],
     "changes": [

@@ -78,7 +78,7 @@ DRAFTS: list[dict[str, Any]] = [
         "questions": [
             QUESTIONS[0] | {"memoize": {"permanent": 1.5}},
             QUESTIONS[1] | {"memoize": True},
-            QUESTIONS[2] | {"memoize": True},
+            QUESTIONS[2] | {"memoize": True, "changes": 2},
             QUESTIONS[3] | {"memoize": {"permanent": 2}},
             QUESTIONS[4],
         ],

@@ -24,6 +24,21 @@ export declare class Source {
   coin(p: number): boolean;
   /** A whole number, uniform over 0 .. k - 1. */
   below(k: number): number;
+  /** The draws of one role: here the same for all of them, under a personal key each role has its own. */
+  role(name: string, code?: number | string): Source;
+  /** How a memory names what it remembers: here as it is, under a personal key so that nobody can tell. */
+  hide(name: string): string;
+}
+
+/** The 32 bytes of the SHA-256 digest of some bytes, at once: inside a transaction nothing can be waited for. */
+export declare function sha256(data: Uint8Array): Uint8Array;
+
+/** Where draws and ids come from instead of crypto.getRandomValues: see "sottovoce/personal-key". */
+export interface DrawKey {
+  source(digest: string, question: string, wave: number, answer: unknown): Source;
+  reportId(digest: string, wave: number): string;
+  /** A name by which a store knows the key again. */
+  name(digest: string): string;
 }
 
 export interface Step {
@@ -166,11 +181,23 @@ export interface Options {
 
 /** A person's device: it answers surveys from a durable store, within the person's budget. */
 export declare class Respondent {
-  /** The store is an IndexedStore unless one is given; the budget, 10 unless given, is set when the store is new. */
-  constructor(options?: { store?: Store; budget?: number; pins?: { [survey: string]: string }; clock?: () => Date });
+  /**
+   * The store is an IndexedStore unless one is given; the budget, 10 unless given, is set when the store is new. With a
+   * key all draws follow from it.
+   */
+  constructor(options?: {
+    store?: Store;
+    budget?: number;
+    key?: DrawKey;
+    pins?: { [survey: string]: string };
+    clock?: () => Date;
+  });
   /** What the survey would cost and whether it would be answered. Nothing is drawn, charged or pinned. */
   review(survey: Given): Promise<Review>;
-  /** The very text that `answer` will give for these answers. It is drawn and kept, but not charged. */
+  /**
+   * The very text that `answer` will give in this wave, whatever the answers are by then: with it they are final. It is
+   * drawn and kept, but not charged.
+   */
   preview(survey: Given, answers: { [question: string]: unknown }, options?: Options): Promise<string>;
   /** The text to send: randomized, charged and kept before it is handed out. A wave is answered once. */
   answer(survey: Given, answers: { [question: string]: unknown }, options?: Options): Promise<string>;

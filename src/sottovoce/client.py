@@ -18,8 +18,6 @@ True
 
 from __future__ import annotations
 
-import hashlib
-import hmac
 import json
 import secrets
 from collections.abc import Callable, Mapping
@@ -28,13 +26,17 @@ from datetime import UTC, datetime
 from os import PathLike
 from typing import Any
 
-from sottovoce import wire
+from sottovoce import envelope, wire
+from sottovoce.drafts import Draft, Drafts
 from sottovoce.errors import DomainError, ParameterError, Refusal, SottovoceError
-from sottovoce.ledger import Draft, Entries, Ledger
+from sottovoce.hiding import Hiding
+from sottovoce.ledger import Entries, Ledger
 from sottovoce.mechanisms import Mechanism
 from sottovoce.mechanisms.longitudinal import Longitudinal
-from sottovoce.randomness import SYSTEM
+from sottovoce.personal_key import PersonalKey
+from sottovoce.randomness import SYSTEM, Source
 from sottovoce.survey import Survey
+from sottovoce.wire import Sendable
 
 MAX_ANSWER = 2**16
 """Characters of an answer's text; no domain has use for more."""
@@ -70,7 +72,10 @@ class Respondent:
     """A person's device: it answers surveys from a durable store, within the person's budget.
 
     A survey may come as a `Survey` or as the bytes of a published one. `pins` holds the digests that are expected, by
-    the id of the survey; without one, the first digest seen of a survey is pinned by the store.
+    the id of the survey; without one, the first digest seen of a survey is pinned by the store. With a personal `key`
+    every draw follows from it, so that another device with the same key, or this one after its store was lost, sends
+    the same report. The key, a `passphrase` or else the system's `keyring` also hides which values permanent answers
+    in the store belong to.
     """
 
     def __init__(
@@ -81,8 +86,13 @@ class Respondent:
         unit: float | None = None,
         pins: Mapping[str, str] | None = None,
         clock: Callable[[], datetime] = lambda: datetime.now(UTC),
+        key: PersonalKey | None = None,
+        passphrase: str | None = None,
+        keyring: bool = True,
     ) -> None:
         self.ledger = Ledger(store, budget, delta, unit)
+        self.key = _check_key(key)
+        self.hiding = Hiding(self.key, passphrase, keyring)
         self.pins = dict(pins or {})
         self.clock = clock
 
@@ -106,13 +116,30 @@ class Respondent:
         answers: Mapping[str, Any],
         wave: int = 0,
         covariates: Mapping[str, Any] | None = None,
-    ) -> bytes:
-        """The very bytes that `answer` will give for these answers. They are drawn and kept, but not charged."""
+    ) -> Sendable:
+        """The very bytes that `answer` will give. They are drawn and kept, but not charged.
+
+        The answers are final from then on: a later `preview` or `answer` of the wave gives these bytes, whatever the
+        answers are then. Who looks and does not send biases the estimate.
+        """
         survey = load(survey)
         _check_wave(survey, wave)
         with self.ledger.transaction() as entries:
-            kept = entries.report(survey.digest, wave)
-            return kept or self._draft(entries, survey, answers, wave, covariates).body
+            kept = _released(entries, survey, wave)
+            if kept is not None:
+                return kept
+            draft = self._draft(entries, survey, answers, wave, covariates)
+        return envelope.sendable(survey, draft.body, draft.submission)
+
+    def drawn(self, survey: Survey | bytes, wave: int = 0) -> Sendable | None:
+        """What was drawn for a wave, sent or not; None as long as its answers may still change."""
+        survey = load(survey)
+        _check_wave(survey, wave)
+        with self.ledger.transaction() as entries:
+            kept, draft = _released(entries, survey, wave), Drafts(entries, survey.digest).get(wave)
+        if kept is not None:
+            return kept
+        return None if draft is None else envelope.sendable(survey, draft.body, draft.submission)
 
     def answer(
         self,
@@ -120,22 +147,20 @@ class Respondent:
         answers: Mapping[str, Any],
         wave: int = 0,
         covariates: Mapping[str, Any] | None = None,
-    ) -> bytes:
-        """The bytes to send: randomized, charged and kept before they are handed out.
+    ) -> Sendable:
+        """The bytes to send: randomized, charged and kept before they are handed out, and sealed for a shuffler.
 
         A wave is answered once. Asked again, with whatever answers, the device gives the same bytes.
         """
         survey = load(survey)
         _check_wave(survey, wave)
         with self.ledger.transaction() as entries:
-            kept = entries.report(survey.digest, wave)
+            kept = _released(entries, survey, wave)
             if kept is not None:
                 return kept
             draft = self._draft(entries, survey, answers, wave, covariates)
-            entries.charge(survey.id, survey.digest, wave, draft.costs)
-            entries.remember(survey.digest, draft.memories)
-            entries.keep_report(survey.digest, wave, draft.body)
-        return draft.body
+            Drafts(entries, survey.digest).release(survey.id, wave, draft, _remembered(survey))
+        return envelope.sendable(survey, draft.body)
 
     def _check(self, survey: Survey) -> None:
         expected = self.pins.get(survey.id, survey.digest)
@@ -145,6 +170,8 @@ class Respondent:
             raise Refusal(
                 f"survey {survey.id} is for curators, to whom its answers are given: no device sends a report"
             )
+        if survey.shuffle is not None:
+            envelope.refuse_unless_sealing_works(survey)
         if survey.expires is not None and self._now() >= survey.expires:
             raise Refusal(f"survey {survey.id} expired at {survey.expires.isoformat()}")
 
@@ -162,18 +189,70 @@ class Respondent:
         wave: int,
         covariates: Mapping[str, Any] | None,
     ) -> Draft:
-        """One draw for each question; asked again about the same answers, the same draft."""
+        """One draw for each question and wave. Asked again, about whatever answers, the same draft."""
         self._check(survey)
         entries.pin(survey.id, survey.digest)
-        _check_answers(survey, answers)
-        public = wire.check_covariates(covariates or {}, survey)
-        key = _fingerprint(entries.owner["secret"], answers, public)
-        draft = entries.draft(survey.digest, wave, key)
+        drafts = Drafts(entries, survey.digest)
+        draft = drafts.get(wave)
         if draft is None:
-            draft = _draw(entries, survey, answers, wave, public)
-            entries.refuse_beyond_budget(draft.costs)
-            entries.keep_draft(survey.digest, wave, key, draft)
+            _check_answers(survey, answers)
+            public = wire.check_covariates(covariates or {}, survey)
+            draft, memories = self._draw(entries, survey, answers, wave, public)
+            drafts.keep(wave, draft, memories)
         return draft
+
+    def _draw(
+        self, entries: Entries, survey: Survey, answers: Mapping[str, Any], wave: int, public: Mapping[str, Any]
+    ) -> tuple[Draft, dict[str, Any]]:
+        """A new draft, and what each mechanism that remembers something has to remember."""
+        reports, costs, memories = {}, {}, {}
+        for question in survey.questions:
+            mechanism, value = question.mechanism, answers.get(question.id)
+            try:
+                source = self._source(survey, question.id, wave, value)
+                if isinstance(mechanism, Longitudinal):
+                    hide = self.hiding.names(entries, survey.digest, question.id)
+                    memory = entries.memory(survey.digest, question.id)
+                    memory = mechanism.begin(source) if memory is None else memory
+                    step = mechanism.step(value, memory, source, wave, hide)
+                    report, cost, memories[question.id] = step.report, step.epsilon, step.memory
+                else:
+                    report, cost = mechanism._perturb(mechanism._encode(value, source), source), mechanism.epsilon
+            except SottovoceError as error:
+                raise type(error)(f"{question.id}: {error}") from None
+            reports[question.id], costs[question.id] = report, cost
+        submission = wire.encode(wire.Submission(self._id(survey, wave), survey.digest, wave, reports, public))
+        if survey.shuffle is None:
+            return Draft(submission, None, costs), memories
+        return Draft(envelope.seal(survey, submission), submission, costs), memories
+
+    def _source(self, survey: Survey, question: str, wave: int, value: object) -> Source:
+        """Where the draws of a question come from: the operating system, or the personal key."""
+        return self.key.for_survey(survey.digest).source(question, wave, value) if self.key else SYSTEM
+
+    def _id(self, survey: Survey, wave: int) -> str:
+        return self.key.for_survey(survey.digest).report_id(wave) if self.key else secrets.token_hex(16)
+
+
+def _check_key(key: object) -> PersonalKey | None:
+    if key is not None and not isinstance(key, PersonalKey):
+        raise ParameterError(f"a personal key must be a PersonalKey, got {type(key).__name__}")
+    return key
+
+
+def _released(entries: Entries, survey: Survey, wave: int) -> Sendable | None:
+    """What was charged and handed out for a wave. Older versions kept it unsealed: it is sealed then, once."""
+    body = entries.report(survey.digest, wave)
+    if body is not None and survey.shuffle is not None and len(body) != envelope.outer_size(survey):
+        envelope.refuse_unless_sealing_works(survey)
+        body = envelope.seal(survey, body)
+        entries.replace_report(survey.digest, wave, body)
+    return None if body is None else envelope.sendable(survey, body)
+
+
+def _remembered(survey: Survey) -> set[str]:
+    """The questions whose mechanisms keep something from one wave to the next."""
+    return {question.id for question in survey.questions if isinstance(question.mechanism, Longitudinal)}
 
 
 def _cost(mechanism: Mechanism) -> float:
@@ -206,34 +285,7 @@ def _check_answers(survey: Survey, answers: object) -> None:
     for question, answer in answers.items():
         if isinstance(answer, str) and len(answer) > MAX_ANSWER:
             raise DomainError(f"{question}: an answer must have at most {MAX_ANSWER:,} characters, got {len(answer):,}")
-
-
-def _draw(entries: Entries, survey: Survey, answers: Mapping[str, Any], wave: int, public: Mapping[str, Any]) -> Draft:
-    reports, costs, memories = {}, {}, {}
-    for question in survey.questions:
-        mechanism, value = question.mechanism, answers.get(question.id)
-        try:
-            if isinstance(mechanism, Longitudinal):
-                memory = entries.memory(survey.digest, question.id)
-                memory = mechanism.begin(SYSTEM) if memory is None else memory
-                step = mechanism.step(value, memory, SYSTEM, wave)
-                reports[question.id], costs[question.id], memories[question.id] = step.report, step.epsilon, step.memory
-            else:
-                reports[question.id], costs[question.id] = mechanism.randomize(value), mechanism.epsilon
-        except SottovoceError as error:
-            raise type(error)(f"{question.id}: {error}") from None
-    submission = wire.Submission(secrets.token_hex(16), survey.digest, wave, reports, public)
-    return Draft(wire.encode(submission), costs, memories)
-
-
-def _fingerprint(secret: bytes, answers: Mapping[str, Any], public: Mapping[str, Any]) -> bytes:
-    """Answers are not kept: only a digest of them under a secret of the store, to tell whether they are the same."""
     try:
-        text = json.dumps([sorted(answers.items()), sorted(public.items())], default=_plain, ensure_ascii=True)
+        json.dumps(list(answers.items()), default=repr)  # What cannot be written cannot be shown in a message either.
     except (TypeError, ValueError, RecursionError):
         raise DomainError("answers must be text, numbers, truth values or lists of them, got something else") from None
-    return hmac.new(secret, text.encode("ascii"), hashlib.sha256).digest()
-
-
-def _plain(answer: object) -> object:
-    return sorted(map(repr, answer)) if isinstance(answer, set | frozenset) else repr(answer)

@@ -9,6 +9,8 @@ Nothing here is loaded from outside the standard library until something is seal
 
 from __future__ import annotations
 
+import base64
+import binascii
 import hashlib
 import hmac
 from collections.abc import Sequence
@@ -16,10 +18,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from sottovoce import canonical
-from sottovoce.errors import ParameterError, ReportError, SealError
+from sottovoce.errors import FileError, ParameterError, Refusal, ReportError, SealError
 from sottovoce.reports import Bits
 from sottovoce.sealing import OVERHEAD, PrivateKey, PublicKey
-from sottovoce.wire import EXACT
+from sottovoce.wire import EXACT, Sendable
 
 if TYPE_CHECKING:
     from sottovoce.mechanisms import Mechanism
@@ -36,6 +38,9 @@ ID = 16
 """Bytes of the random id of a batch."""
 
 CODE = 32
+
+BATCH_HEADER = "sottovoce-batch"
+"""The header by which a collector knows the shuffler."""
 
 MAX_BATCH = 2**28
 """Bytes of the largest batch that is sent and taken."""
@@ -88,6 +93,42 @@ def outer_size(survey: Survey) -> int:
 
 
 # What a device does.
+
+
+def refuse_unless_sealing_works(survey: Survey) -> None:
+    """Refuse a survey whose reports this device cannot seal, before anything is drawn for it."""
+    try:
+        from cryptography.hazmat.primitives import hpke  # noqa: F401
+    except ImportError:
+        raise Refusal(
+            f"survey {survey.id} has a shuffler: its reports must be sealed, which needs the library cryptography "
+            "(pip install 'sottovoce[sealing]')"
+        ) from None
+
+
+def sendable(survey: Survey, body: bytes, submission: bytes | None = None) -> Sendable:
+    """What was made for a survey, as the thing to send: an envelope for its shuffler, or a submission as it is."""
+    if survey.shuffle is None:
+        return Sendable(body)
+    return Sendable(body, SEALED, survey.shuffle.address, submission)
+
+
+def to_line(sealed: bytes) -> str:
+    """An envelope as a line of a file."""
+    return base64.b64encode(sealed).decode("ascii")
+
+
+def from_line(survey: Survey, line: bytes) -> bytes:
+    """The envelope in a line of a file. A submission that nobody sealed is refused."""
+    if line.startswith(b"{"):
+        raise FileError("is not sealed: a device seals what it answers to a survey with a shuffler")
+    try:
+        sealed = base64.b64decode(line, validate=True)
+    except (binascii.Error, ValueError):
+        raise FileError("an envelope must be in base64") from None
+    if len(sealed) != outer_size(survey):
+        raise FileError(f"an envelope must have {outer_size(survey):,} bytes, got {len(sealed):,}")
+    return sealed
 
 
 def seal(survey: Survey, body: bytes) -> bytes:
@@ -149,18 +190,68 @@ class Batch:
     @classmethod
     def read(cls, data: bytes, survey: Survey, key: PrivateKey) -> Batch:
         """The batch in untrusted bytes. One that the shuffler did not make is refused."""
-        content, code, size = data[:-CODE], data[-CODE:], inner_size(survey)
-        if (len(content) - ID - WAVE) % size or len(content) < ID + WAVE + size:
-            raise ReportError(f"a batch must be a head and reports of {size:,} bytes, got {len(data):,} bytes")
-        if not hmac.compare_digest(code, _code(survey, key, route(survey).shuffler, content)):
-            raise ReportError("a batch must come from the shuffler that the survey names")
-        wave = int.from_bytes(content[ID : ID + WAVE], "big")
-        reports = [content[at : at + size] for at in range(ID + WAVE, len(content), size)]
-        return cls(content[:ID], wave, reports)
+        reader = BatchReader(survey, key, len(data))
+        reports = reader.feed(data)
+        reader.finish()
+        return cls(reader.id, reader.wave, reports)
+
+
+class BatchReader:
+    """A batch in untrusted bytes, read as they come. What it holds may be used after `finish` found the code right."""
+
+    def __init__(self, survey: Survey, key: PrivateKey, length: int) -> None:
+        self._size, self._rest = inner_size(survey), bytearray()
+        self.count, odd = divmod(length - ID - WAVE - CODE, self._size)
+        if self.count < 1 or odd:
+            raise ReportError(f"a batch must be a head and reports of {self._size:,} bytes, got {length:,} bytes")
+        self._code = hmac.new(_secret(survey, key, route(survey).shuffler, "batch"), digestmod=hashlib.sha256)
+        self._left = length - CODE
+        self.id, self.wave = b"", -1
+
+    def feed(self, data: bytes) -> list[bytes]:
+        """The reports that are complete with these bytes."""
+        content = data[: self._left]
+        self._left -= len(content)
+        self._code.update(content)
+        self._rest += data
+        if self.wave < 0:
+            if len(self._rest) < ID + WAVE:
+                return []
+            self.id, self.wave = bytes(self._rest[:ID]), int.from_bytes(self._rest[ID : ID + WAVE], "big")
+            del self._rest[: ID + WAVE]
+        end = (len(self._rest) - max(0, len(data) - len(content))) // self._size * self._size
+        found = [bytes(self._rest[at : at + self._size]) for at in range(0, end, self._size)]
+        del self._rest[:end]
+        return found
+
+    def finish(self) -> None:
+        """Refuse a batch that the shuffler did not make, or that is not whole."""
+        if self._left or not hmac.compare_digest(bytes(self._rest), self._code.digest()):
+            raise ReportError("a batch must come whole from the shuffler that the survey names")
+
+
+def batch_pass(survey: Survey, key: PrivateKey, length: int) -> str:
+    """The header by which a collector knows the shuffler before it reads a batch of so many bytes."""
+    return _pass(survey, key, route(survey).analyst, length)
+
+
+def check_pass(survey: Survey, key: PrivateKey, given: str, length: int) -> None:
+    """Refuse a batch of so many bytes that the shuffler did not announce."""
+    if not hmac.compare_digest(given.encode(), _pass(survey, key, route(survey).shuffler, length).encode()):
+        raise ReportError("a batch must be announced by the shuffler that the survey names")
+
+
+def _pass(survey: Survey, key: PrivateKey, other: str, length: int) -> str:
+    secret = _secret(survey, key, other, "batch head")
+    return hmac.digest(secret, str(length).encode(), hashlib.sha256).hex()
 
 
 def _code(survey: Survey, key: PrivateKey, other: str, data: bytes) -> bytes:
-    """HMAC under a key that follows from one private key and the other's public one: the two alone have it."""
+    return hmac.digest(_secret(survey, key, other, "batch"), data, hashlib.sha256)
+
+
+def _secret(survey: Survey, key: PrivateKey, other: str, purpose: str) -> bytes:
+    """A key for HMAC that follows from one private key and the other's public one: the two alone have it."""
     from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey, X25519PublicKey
 
     try:
@@ -168,5 +259,4 @@ def _code(survey: Survey, key: PrivateKey, other: str, data: bytes) -> bytes:
         shared = X25519PrivateKey.from_private_bytes(key.data).exchange(theirs)
     except ValueError:
         raise SealError("the public key is not a point that a secret can be shared with") from None
-    secret = hmac.digest(shared, f"sottovoce batch {survey.digest}".encode(), hashlib.sha256)
-    return hmac.digest(secret, data, hashlib.sha256)
+    return hmac.digest(shared, f"sottovoce {purpose} {survey.digest}".encode(), hashlib.sha256)

@@ -1,4 +1,4 @@
-"""What a person has spent, on what and when: a durable file on their own device.
+"""What a person has spent, on what and when: a durable file on their own device, which nobody else may read.
 
 Everything that one answer changes (the charge, the report, what a mechanism remembers) is written in one transaction,
 and a report is handed out only after it: a crash loses an answer, never a charge. Several processes may share a file.
@@ -17,34 +17,14 @@ from os import PathLike, fspath
 from os.path import exists
 from typing import Any
 
+from sottovoce import ledger_schema, private_files
 from sottovoce.accounting import check_delta, spent
 from sottovoce.errors import ParameterError, Refusal, StoreError
 from sottovoce.privacy import check_epsilon, to_float
 
-APPLICATION = 0x736F7474  # "sott"
-VERSION = 1
 DEFAULT_BUDGET = 10.0
 BUSY = 10.0
 """Seconds to wait for another process."""
-
-SCHEMA = """
-CREATE TABLE owner (budget REAL NOT NULL, delta REAL NOT NULL, unit REAL, secret BLOB NOT NULL);
-CREATE TABLE pins (survey TEXT PRIMARY KEY, digest TEXT NOT NULL);
-CREATE TABLE charges (
-    number INTEGER PRIMARY KEY, at TEXT NOT NULL, survey TEXT NOT NULL, digest TEXT NOT NULL, wave INTEGER NOT NULL,
-    question TEXT NOT NULL, epsilon REAL NOT NULL
-);
-CREATE TABLE memories (
-    digest TEXT NOT NULL, question TEXT NOT NULL, memory TEXT NOT NULL, PRIMARY KEY (digest, question)
-);
-CREATE TABLE drafts (
-    digest TEXT NOT NULL, wave INTEGER NOT NULL, answers BLOB NOT NULL, body BLOB NOT NULL, costs TEXT NOT NULL,
-    memories TEXT NOT NULL, PRIMARY KEY (digest, wave, answers)
-);
-CREATE TABLE reports (
-    digest TEXT NOT NULL, wave INTEGER NOT NULL, body BLOB NOT NULL, at TEXT NOT NULL, PRIMARY KEY (digest, wave)
-);
-"""
 
 
 @dataclass(frozen=True)
@@ -56,15 +36,6 @@ class Charge:
     wave: int
     question: str
     epsilon: float
-
-
-@dataclass(frozen=True)
-class Draft:
-    """A report that has been drawn and not been sent: what it would cost, and what would be remembered."""
-
-    body: bytes
-    costs: dict[str, float]
-    memories: dict[str, Any]
 
 
 class Ledger:
@@ -94,9 +65,12 @@ class Ledger:
         self.path = _file(path)
         if not create and not exists(self.path):
             raise StoreError(f"{self.path}: no such store")
+        private_files.prepare_database(self.path)
         wanted = {"budget": budget, "delta": delta, "unit": unit}
         with self.transaction() as entries:
-            entries.open({name: value for name, value in wanted.items() if value is not None}, create)
+            version = entries.open({name: value for name, value in wanted.items() if value is not None}, create)
+        if version < ledger_schema.VERSION:
+            self._rewrite()
 
     @property
     def budget(self) -> float:
@@ -133,11 +107,21 @@ class Ledger:
         with self.transaction() as entries:
             return entries.owner[name]
 
+    def _rewrite(self) -> None:
+        with self._connection() as file:
+            ledger_schema.rewrite(file)
+
+    @contextmanager
+    def _connection(self) -> Iterator[sqlite3.Connection]:
+        with _one_line(self.path), closing(sqlite3.connect(self.path, timeout=BUSY, isolation_level=None)) as file:
+            file.execute("PRAGMA synchronous = EXTRA")
+            file.execute("PRAGMA secure_delete = ON")
+            yield file
+
     @contextmanager
     def transaction(self) -> Iterator[Entries]:
         """All or nothing: what is written inside lasts once the block ends, and never happened if it fails."""
-        with _one_line(self.path), closing(sqlite3.connect(self.path, timeout=BUSY, isolation_level=None)) as file:
-            file.execute("PRAGMA synchronous = EXTRA")
+        with self._connection() as file:
             file.execute("BEGIN IMMEDIATE")
             try:
                 yield Entries(file)
@@ -157,31 +141,32 @@ class Entries:
     def __init__(self, connection: sqlite3.Connection) -> None:
         self.connection = connection
 
-    def open(self, wanted: Mapping[str, float], create: bool) -> None:
-        """Check the file, or make its tables if it is new."""
-        version = self.connection.execute("PRAGMA user_version").fetchone()[0]
+    def open(self, wanted: Mapping[str, float], create: bool) -> int:
+        """Check the file, or make its tables if it is new; the version of what the file holds."""
+        version = int(self.connection.execute("PRAGMA user_version").fetchone()[0])
         known = self.connection.execute("PRAGMA application_id").fetchone()[0]
-        if version > VERSION:
-            raise StoreError(f"the store is of version {version}, newer than this program's {VERSION}: update it")
-        if version and known == APPLICATION:
-            return self._check(wanted)
+        if version > ledger_schema.VERSION:
+            newest = ledger_schema.VERSION
+            raise StoreError(f"the store is of version {version}, newer than this program's {newest}: update it")
+        if version and known == ledger_schema.APPLICATION:
+            ledger_schema.update(self.connection, version)
+            self._check(wanted)
+            return version
         if self.connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
             raise StoreError("the file is a database of another program")
         if not create:
             raise StoreError("the file is empty: there is no store in it")
-        return self._make(wanted)
+        self._make(wanted)
+        return ledger_schema.VERSION
 
     def _make(self, wanted: Mapping[str, float]) -> None:
         budget, delta = _budget(wanted.get("budget", DEFAULT_BUDGET)), wanted.get("delta", 0.0)
         unit = wanted.get("unit")
         if unit is not None and not delta:
             raise ParameterError(f"a unit needs a delta, got unit = {unit!r} without one")
-        for statement in filter(str.strip, SCHEMA.split(";")):
-            self.connection.execute(statement)
+        ledger_schema.make(self.connection)
         row = (budget, check_delta(delta), unit if unit is None else check_epsilon(unit))
-        self.connection.execute("INSERT INTO owner VALUES (?, ?, ?, randomblob(32))", row)
-        self.connection.execute(f"PRAGMA application_id = {APPLICATION}")
-        self.connection.execute(f"PRAGMA user_version = {VERSION}")
+        self.connection.execute("INSERT INTO owner VALUES (?, ?, ?)", row)
 
     def _check(self, wanted: Mapping[str, float]) -> None:
         owner = self.owner
@@ -191,9 +176,9 @@ class Entries:
 
     @property
     def owner(self) -> dict[str, Any]:
-        names = ("budget", "delta", "unit", "secret")
+        names = ("budget", "delta", "unit")
         row = self.connection.execute(f"SELECT {', '.join(names)} FROM owner").fetchone()  # noqa: S608
-        if row is None or [*map(type, row[:2]), type(row[3])] != [float, float, bytes]:
+        if row is None or [*map(type, row[:2])] != [float, float]:
             raise StoreError("the store is damaged: it does not say whose it is")
         return dict(zip(names, row, strict=True))
 
@@ -211,8 +196,9 @@ class Entries:
             raise StoreError("the store is damaged: a charge must be a positive number")
         return spent([*costs, *more], owner["delta"], owner["unit"])
 
-    def refuse_beyond_budget(self, costs: Mapping[str, float]) -> None:
-        budget, unit, after = self.owner["budget"], self.owner["unit"], self.spent(list(costs.values()))
+    def refuse_beyond_budget(self, costs: Mapping[str, float], owed: Sequence[float] = ()) -> None:
+        """Refuse what the questions cost, with what is owed besides, if the budget is too small for it."""
+        budget, unit, after = self.owner["budget"], self.owner["unit"], self.spent([*costs.values(), *owed])
         for question, cost in costs.items() if unit is not None else ():
             if cost > unit:
                 raise Refusal(f"{question} costs epsilon = {cost:.6g}, more than the ledger's unit of {unit:.6g}")
@@ -259,20 +245,12 @@ class Entries:
         return row and bytes(row[0])
 
     def keep_report(self, digest: str, wave: int, body: bytes) -> None:
-        """Keep what is released, and forget the drafts: they were drawn from what was remembered before."""
+        """Keep what is released."""
         self.connection.execute("INSERT INTO reports VALUES (?, ?, ?, ?)", (digest, wave, body, _now()))
-        self.connection.execute("DELETE FROM drafts WHERE digest = ?", (digest,))
 
-    def draft(self, digest: str, wave: int, answers: bytes) -> Draft | None:
-        row = self.connection.execute(
-            "SELECT body, costs, memories FROM drafts WHERE digest = ? AND wave = ? AND answers = ?",
-            (digest, wave, answers),
-        ).fetchone()
-        return row and Draft(bytes(row[0]), json.loads(row[1]), json.loads(row[2]))
-
-    def keep_draft(self, digest: str, wave: int, answers: bytes, draft: Draft) -> None:
-        row = (digest, wave, answers, draft.body, json.dumps(draft.costs), json.dumps(draft.memories))
-        self.connection.execute("INSERT INTO drafts VALUES (?, ?, ?, ?, ?, ?)", row)
+    def replace_report(self, digest: str, wave: int, body: bytes) -> None:
+        """Keep a released report in another form."""
+        self.connection.execute("UPDATE reports SET body = ? WHERE digest = ? AND wave = ?", (body, digest, wave))
 
 
 @contextmanager

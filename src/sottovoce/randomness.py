@@ -13,7 +13,7 @@ import sys
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from sottovoce.errors import ParameterError
 from sottovoce.kernels import SPARE, remainders
@@ -42,6 +42,11 @@ DRAW_BYTES = 7
 ALWAYS_TWO_DIGITS = 3 * GRID
 """Added to a draw before a threshold is taken off, so that the number has two digits of Python's whatever was drawn:
 numbers of other lengths take another time."""
+FORKS = [0]
+"""How many forks lie between the first process and this one. A process id alone may be given out a second time."""
+
+if hasattr(os, "register_at_fork"):  # Not on Windows, which does not fork.
+    os.register_at_fork(after_in_child=lambda: FORKS.__setitem__(0, FORKS[0] + 1))
 
 
 def threshold(p: Probability) -> int:
@@ -82,6 +87,13 @@ class Source(ABC):
     def rounded(self, units: int) -> int:
         """`units` / 2^53, rounded down or up at random so that the mean stays. A whole number stays what it is."""
         return units + GRID - 1 - self.draw() >> 53
+
+    def role(self, name: str, code: int | str | None = None) -> Source:
+        """The source for draws that play a part: cohort, permanent, instantaneous, fresh or report.
+
+        Where draws are independent anyway, it is this one. A personal key derives other draws for each part and code.
+        """
+        return self
 
     def below(self, k: int) -> int:
         """An integer, uniform over 0 .. k - 1. The incomplete last run of multiples of k is drawn again."""
@@ -128,7 +140,7 @@ class Keystream:
         self._begin(os.urandom(32) if seed is None else _simulation_key(seed))
 
     def _begin(self, key: bytes) -> None:
-        self._process, self._key, self._turn, self._left = os.getpid(), key, 0, 0
+        self._process, self._key, self._turn, self._left = _this_process(), key, 0, 0
 
     def _renew(self) -> None:
         """A cipher for the blocks to come, which encrypts the numbers 0, 1, 2, ... of blocks.
@@ -144,6 +156,13 @@ class Keystream:
         self._encrypt = ciphers.Cipher(ciphers.algorithms.AES(self._key), mode).encryptor().update_into
         self._left = 16 * (COUNTERS - 2) if first else 16 * 2
         self._turn += 1
+
+    def __reduce_ex__(self, protocol: object) -> NoReturn:
+        """Refuse `copy` and `pickle`, and with them multiprocessing, joblib and Spark: a copy would repeat the bits."""
+        raise TypeError(
+            "a Keystream cannot be copied or pickled, for the copy would repeat its random bits: "
+            "make one where it is used, or take a split() of it in the same process"
+        )
 
     @classmethod
     def of(cls, seed: int | Keystream | None) -> Keystream:
@@ -184,7 +203,7 @@ class Keystream:
             self._room = None
 
     def _into(self, out: NDArray[np.uint64], count: int) -> NDArray[np.uint64]:
-        if self._process != os.getpid() and not self.simulated:
+        if self._process != _this_process() and not self.simulated:
             self._begin(os.urandom(32))  # A forked process must not repeat its parent's draws.
         room, zeros = memoryview(out.view(np.uint8)), memoryview(ZEROS)  # type: ignore[arg-type]
         at = 0
@@ -254,6 +273,10 @@ class Keystream:
         for at in range(0, coins.size, BLOCK):
             fill_below(self.lent, p.threshold, coins[at : at + BLOCK])
         return coins
+
+
+def _this_process() -> tuple[int, int]:
+    return os.getpid(), FORKS[0]
 
 
 def _simulation_key(seed: int) -> bytes:

@@ -24,6 +24,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
 
+from sottovoce import durable, private_files
 from sottovoce.errors import SealError
 
 OVERHEAD = 48
@@ -88,6 +89,7 @@ class PrivateKey:
     def at(cls, path: str | os.PathLike[str]) -> Self:
         """The key kept in a file that only its owner may read; made there the first time."""
         where = Path(path)
+        private_files.close_to_others(where)
         try:
             return cls.from_text(where.read_text().strip())
         except FileNotFoundError:
@@ -96,10 +98,7 @@ class PrivateKey:
             raise SealError(f"the key file {where} cannot be read: {error}") from None
         key = cls.generate()
         try:
-            with os.fdopen(os.open(where, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
-                file.write(key.to_text() + "\n")
-                file.flush()
-                os.fsync(file.fileno())
+            durable.create(where, f"{key.to_text()}\n".encode())
         except FileExistsError:
             return cls.from_text(where.read_text().strip())
         except OSError as error:

@@ -256,10 +256,8 @@ class Running:
         for name, counted in tallies(frame, self.questions)[()].items():
             totals[name].merge(counted)
         written = {"batch": batch, "tallies": {name: total.to_dict() for name, total in totals.items()}}
-        with writing(self.path) as part, open(part, "w", encoding="utf-8") as file:
-            json.dump(written, file)
-            file.flush()
-            os.fsync(file.fileno())
+        with writing(self.path) as part:
+            part.write_text(json.dumps(written), "utf-8")
 
     def read(self) -> dict[str, Tally[Any]]:
         """The tallies as they are now."""

@@ -18,8 +18,8 @@ from http.client import HTTPException
 from typing import Any
 
 from sottovoce.errors import ParameterError, SottovoceError
+from sottovoce.wire import JSON, Sendable
 
-JSON = "application/json"
 LINES = "application/x-ndjson"
 AGAIN = (408, 425, 429, 500, 502, 503, 504, 507)
 """Statuses after which the same request may succeed later."""
@@ -52,7 +52,7 @@ _OPENER = urllib.request.build_opener(_NoRedirect)
 def send(
     url: str,
     body: bytes,
-    kind: str = JSON,
+    kind: str | None = None,
     *,
     invitation: str | None = None,
     attempts: int = 8,
@@ -61,10 +61,11 @@ def send(
 ) -> dict[str, Any]:
     """Send reports to a survey at `url`, such as https://host/v1/surveys/sleep, until they are acknowledged.
 
-    Returns how many were accepted, and how many the collector had already. Between attempts it waits for twice as long
-    each time, at random so that many devices do not come back at once.
+    Unless a `kind` is named, the content type is that of what a device gave out, and JSON for other bytes. Returns how
+    many were accepted, and how many the collector had already. Between attempts it waits for twice as long each time,
+    at random so that many devices do not come back at once.
     """
-    headers = {"content-type": kind} | ({"sottovoce-invitation": invitation} if invitation else {})
+    headers = {"content-type": kind or _kind(body)} | ({"sottovoce-invitation": invitation} if invitation else {})
     answer = _request(f"{_checked(url)}/reports", body, headers, attempts, timeout, sleep)
     try:
         taken: dict[str, Any] = json.loads(answer)
@@ -73,17 +74,22 @@ def send(
         raise Undelivered(f"{url}: the answer is not that of a collector") from None
 
 
+def _kind(body: bytes) -> str:
+    return body.content_type if isinstance(body, Sendable) else JSON
+
+
 def post(
     url: str,
     body: bytes,
     kind: str,
     *,
+    headers: Mapping[str, str] | None = None,
     attempts: int = 8,
     timeout: float = 10.0,
     sleep: Callable[[float], None] = time.sleep,
 ) -> bytes:
     """Send bytes to an address until they are acknowledged; the answer."""
-    return _request(_checked(url), body, {"content-type": kind}, attempts, timeout, sleep)
+    return _request(_checked(url), body, {"content-type": kind, **(headers or {})}, attempts, timeout, sleep)
 
 
 def fetch(url: str, *, attempts: int = 8, timeout: float = 10.0, sleep: Callable[[float], None] = time.sleep) -> bytes:
@@ -176,10 +182,12 @@ class Batcher:
         self._thread.start()
 
     def add(self, body: bytes) -> bool:
-        """Take in the bytes of one submission; False if there is no room, and then it is dropped and counted."""
-        if b"\n" in body:
+        """Take in what one device sends; False if there is no room, and then it is dropped and counted."""
+        if _kind(body) == JSON and b"\n" in body:
             raise ParameterError("a submission must be one line of JSON")
         with self._change:
+            if self._waiting and _kind(body) != _kind(self._waiting[0]):
+                raise ParameterError(f"what is sent to one survey must be all of one kind, got {_kind(body)}")
             if self._closing or len(self._waiting) >= self.capacity:
                 self.dropped += 1
                 return False
@@ -248,7 +256,9 @@ class Batcher:
     def _deliver(self, batch: Sequence[bytes]) -> None:
         """Send a batch. If it is refused, its halves: what is wrong with one report is found in a few steps."""
         try:
-            taken = self._send(self.url, b"\n".join(batch), LINES)
+            kind = _kind(batch[0])
+            lines = kind == JSON  # Envelopes are all of one length, and stand one after the other.
+            taken = self._send(self.url, (b"\n" if lines else b"").join(batch), LINES if lines else kind)
         except Rejected as error:
             if len(batch) == 1:
                 self.rejected += 1

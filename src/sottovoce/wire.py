@@ -14,7 +14,7 @@ import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 from sottovoce import canonical
 from sottovoce.errors import ReportError, SottovoceError
@@ -24,11 +24,37 @@ if TYPE_CHECKING:
     from sottovoce.mechanisms import Mechanism
     from sottovoce.survey import Survey
 
+JSON = "application/json"
+"""The content type of a submission."""
+
 MAX_BYTES = 2**20
 EXACT = 2**53
 FIELDS = ("covariates", "id", "reports", "survey", "wave")
 ID = re.compile(r"[0-9a-f]{32}")
 NUMBER = re.compile(r"[1-9][0-9]{15,400}")
+
+
+class Sendable(bytes):
+    """What may leave a device: bytes that know what they are and where they go.
+
+    >>> body = Sendable(b"{}")
+    >>> body == b"{}", body.content_type, body.submission
+    (True, 'application/json', b'{}')
+    """
+
+    content_type: str
+    address: str | None
+    """Where the survey says that reports go; None if they go to where the survey came from."""
+    submission: bytes | None
+    """What is inside, for the owner to look at; None if that is sealed and was not kept."""
+
+    def __new__(
+        cls, data: bytes, content_type: str = JSON, address: str | None = None, submission: bytes | None = None
+    ) -> Self:
+        made = super().__new__(cls, data)
+        made.content_type, made.address = content_type, address
+        made.submission = bytes(data) if content_type == JSON else submission
+        return made
 
 
 @dataclass(frozen=True)

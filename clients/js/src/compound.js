@@ -14,8 +14,8 @@ import { respond, responseOdds } from "./frequencies.js";
 function asked({ topics, encode }, symbols, p) {
   const perturb = (code, source) => {
     const topic = source.below(topics);
-    const symbol = 1 + (symbols > 2 && source.coin(code.get(topic) ?? 0));
-    return symbols * topic + respond(symbols, p, symbol * code.has(topic), source);
+    const up = symbols > 2 && source.coin(code.get(topic) ?? 0);
+    return symbols * topic + respond(symbols, p, code.has(topic) * (1 + up), source);
   };
   return { encode, outcomes: symbols * topics, ratios: [responseOdds(symbols, p)], perturb };
 }

@@ -23,7 +23,10 @@ export const StoreError = named("StoreError");
 /** An error of a class, unless a rule holds; otherwise the value that it is about. */
 export function demand(kind, holds, rule, value) {
   if (holds) return value;
-  const text = String(JSON.stringify(value, (_, entry) => (typeof entry === "bigint" ? String(entry) : entry)));
+  let text = "what holds itself";
+  try {
+    text = String(JSON.stringify(value, (_, entry) => (typeof entry === "bigint" ? String(entry) : entry)));
+  } catch {} // JSON has no words for that.
   throw new kind(`${rule}, got ${text.length > 60 ? `${text.slice(0, 60)}...` : text}`);
 }
 

@@ -22,7 +22,7 @@ export function field(order) {
   const add = (a, b) => (binary ? a ^ b : (a + b) % order);
   const inverse = (a) => {
     let power = 1; // a to the power of order - 2
-    for (let at = 11; at >= 0; at--) power = multiply(multiply(power, power), [1, a][((order - 2) >> at) & 1]);
+    for (let n = order; n-- > 2; ) power = multiply(power, a);
     return power;
   };
   return { order, multiply, add, inverse, negative: (a) => (binary ? a : (order - a) % order) };

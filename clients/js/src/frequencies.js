@@ -58,9 +58,9 @@ export function unary({ domain, p, q }) {
 
 /** Bits that are 1 with probability p at the places that are held, and with q elsewhere. */
 export function noisy(length, held, p, q, source) {
-  const chances = Array(length).fill(q);
+  const chances = [];
   for (const at of held) chances[at] = p;
-  return packed(length, (at) => source.coin(chances[at]));
+  return packed(length, (at) => source.coin(chances[at] ?? q));
 }
 
 /** Bits as bytes: that of value v is bit v mod 8 of byte v div 8. */
@@ -122,8 +122,7 @@ export function subset({ domain, size: held, p }) {
     const members = sample(size - 1, held, source).map((other) => other + (other >= code));
     const place = source.below(held); // The value takes it or not. All orders of the members are as likely.
     members[place] = [members[place], code][truth];
-    const marks = new Set(members);
-    return sets < Infinity ? setNumber(members) : packed(size, (at) => marks.has(at));
+    return sets < Infinity ? setNumber(members) : noisy(size, members, 1, 0, { coin: (bit) => bit });
   };
   const shape = sets < Infinity ? { outcomes: sets } : { length: size };
   return { encode, ...shape, ratios: [odds(p, held, size - held)], perturb };

@@ -3,8 +3,6 @@
  * of IndexedDB does not wait.
  */
 
-import { concat } from "./bytes.js";
-
 const PRIMES = [];
 for (let n = 2; PRIMES.length < 64; n++) if (PRIMES.every((prime) => n % prime)) PRIMES.push(n);
 
@@ -43,10 +41,4 @@ export function sha256(data) {
     state = state.map((word, place) => (word + next[place]) | 0);
   }
   return Uint8Array.from({ length: 32 }, (_, at) => state[at >> 2] >> (24 - 8 * (at & 3)));
-}
-
-/** HMAC with SHA-256, for keys of at most 64 bytes. */
-export function hmac(key, data) {
-  const pad = (byte) => Uint8Array.from({ length: 64 }, (_, at) => key[at] ^ byte);
-  return sha256(concat(pad(0x5c), sha256(concat(pad(0x36), data))));
 }

@@ -3,6 +3,7 @@
 export { dumps, loads } from "./canonical.js";
 export { DomainError, ParameterError, Refusal, ReportError, SottovoceError, StoreError } from "./errors.js";
 export { logAbove } from "./exact.js";
+export { sha256 } from "./hash.js";
 export { Mechanism, mechanism } from "./mechanisms.js";
 export { Source } from "./random.js";
 export { Respondent } from "./respondent.js";

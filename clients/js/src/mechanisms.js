@@ -25,7 +25,7 @@ const MAKERS = {
   square_wave: ["domain bins window inside", squareWave],
   ranges: ["domain fanout parts", ranges],
   several: ["domain how parts", several],
-  memoized: ["permanent instantaneous", memoized],
+  memoized: ["permanent instantaneous changes?", memoized],
   d_bit_flip: ["domain sampled p", dBitFlip],
   changes: ["domain waves changes p", changes],
   hashed: ["domain cohorts salt base", hashed],
@@ -61,7 +61,7 @@ export class Mechanism {
    */
   step(value, memory, source = new Source(), wave) {
     const code = this.encode(value, source);
-    if (this.begin) return this.advance(code, memory ?? this.begin(source), source, wave);
+    if (this.begin) return this.advance(code, memory ?? this.begin(source.role("cohort")), source, wave);
     return { report: this.perturb(code, source), epsilon: this.epsilon };
   }
 }

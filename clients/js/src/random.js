@@ -37,6 +37,16 @@ export class Source {
     while (bits >= limit);
     return bits % k;
   }
+
+  /** The draws of one role. Here all roles draw from the same; those of a personal key have their own each. */
+  role() {
+    return this;
+  }
+
+  /** How a memory names what it remembers: here as it is, under a personal key so that nobody can tell. */
+  hide(name) {
+    return name;
+  }
 }
 
 /** So many random bytes, in hexadecimal digits. */

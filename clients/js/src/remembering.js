@@ -11,47 +11,58 @@ import { values } from "./domains.js";
 import { must } from "./errors.js";
 import { above, GRID, logAbove, units } from "./exact.js";
 import { bitOf, choose, odds, ONE, packed, sample, setNumber } from "./frequencies.js";
+import { sha256 } from "./hash.js";
 
-/** A wave in which what is remembered about a value is sent; if there is nothing yet, it is drawn, which costs. */
-function recall(memory, key, draw, send, cost) {
-  const known = Object.hasOwn(memory.answers, key);
-  const kept = known ? memory.answers[key] : draw();
-  const answers = { ...memory.answers, [key]: kept };
-  return { report: send(kept), memory: { ...memory, answers }, epsilon: known ? 0 : cost() };
+/**
+ * A wave in which what is remembered about a value is sent. An answer is drawn in any case, and kept, which costs, for a
+ * new value; beyond so many answers the last one that was kept is sent, and nothing else is kept.
+ */
+function recall(memory, key, drawn, send, cost, most) {
+  const { answers, last } = memory;
+  const known = Object.hasOwn(answers, key);
+  const held = Object.keys(answers).length;
+  const frozen = !known & (held >= most);
+  const all = [{ [key]: drawn, ...answers }, answers][frozen];
+  const next = { ...memory, answers: all };
+  if (most) next.last = [key, last][known | frozen];
+  return { report: send(all[[key, last][frozen]]), memory: next, epsilon: [cost(held), 0][known | frozen] };
 }
 
 /**
- * A permanent answer for each value, bucket or set of bits; every report is a fresh randomization of it. Where values
- * are hashed, the device draws its cohort once.
+ * A permanent answer for each value; every report is a fresh randomization of it. Where values are hashed, the device
+ * draws its cohort once, and values that share a bucket still have answers of their own.
  */
-export function memoized({ permanent, instantaneous }, read) {
+export function memoized({ permanent, instantaneous, changes: most = 2 ** 20 }, read) {
   const inner = permanent?.base ?? permanent;
-  const kinds = ["krr", "unary", ...(permanent?.base ? [] : ["rr", "local_hash", "bloom"])];
-  const bits = /unary|bloom/.test(oneOf("permanent", inner?.mechanism, ...kinds));
+  const direct = permanent?.base ? [] : ["rr", "local_hash", "bloom"];
+  const bits = /unary|bloom/.test(oneOf("permanent", inner?.mechanism, "krr", "unary", ...direct));
   oneOf("instantaneous", instantaneous?.mechanism, ...(bits ? ["unary"] : ["rr", "krr"]));
   const lasting = read(permanent);
   const fresh = read(instantaneous);
   const { cohorts = 1, place = (code) => code, tell = lasting.perturb, attach = (_, report) => report } = lasting;
   const { buckets, hashes = 1 } = inner;
+  whole("changes", most, 0, 2 ** 20);
   const domain = buckets ? { values: buckets, missing: "refuse" } : inner.domain;
-  must(dumps(domain) === dumps(instantaneous.domain), "both parts must be over the same values", domain);
+  must(dumps(domain) === dumps(instantaneous.domain), "parts must have the same values", domain);
   const { size } = values(domain);
   const [n, d] = chained(bits, BigInt(size - 1), inner, instantaneous).map((part) => part ** BigInt(hashes));
-  const most = hashes > 1 ? Infinity : size; // Sets of bits are too many to run out.
+  const held = permanent.domain.max_bytes ? Infinity : values(permanent.domain).size;
   const { p, q } = instantaneous;
   const resend = (bytes, source) => packed(size, (at) => source.coin([q, p][bitOf(bytes, at)]));
   return {
     ...lasting,
     epsilon: Math.min(logAbove(n, d), lasting.epsilon),
-    after: (changes) => above(BigInt(Math.min(changes + 1, most)) * units(lasting.epsilon)),
-    begin: (source) => ({ cohort: source.below(cohorts), answers: {} }),
+    after: (changes) => above(BigInt(Math.min(changes + 1, most + 1, held)) * units(lasting.epsilon)),
+    begin: (source) => ({ cohort: source.below(cohorts), answers: {}, last: null, version: 2 }),
     advance(code, memory, source) {
-      const held = place(code, memory.cohort);
-      const key = [...new Set([held].flat())].sort((a, b) => a - b).join();
-      const draw = () => (bits ? hex(tell(held, source)) : tell(held, source));
-      const send = (kept) =>
-        attach(memory.cohort, bits ? resend(unhex(kept), source) : fresh.perturb(kept, source));
-      return recall(memory, key, draw, send, () => lasting.epsilon);
+      // The first version, which had no number, kept hashed values under their buckets.
+      const { cohort, version = 2 - !!lasting.cohorts } = memory;
+      must(version === 2, "a memory must be of version 2", version);
+      const name = `${code.buffer ? hex(sha256(code)) : code}`;
+      const drawn = tell(place(code, cohort), source.role("permanent", name));
+      const now = source.role("instantaneous", name);
+      const send = (kept) => attach(cohort, bits ? resend(unhex(kept), now) : fresh.perturb(kept, now));
+      return recall(memory, source.hide(name), bits ? hex(drawn) : drawn, send, () => lasting.epsilon, most + 1);
     },
   };
 }
@@ -64,10 +75,8 @@ function chained(bits, others, permanent, instantaneous) {
     return bits ? [exact, BigInt(part.q * GRID)] : [exact * others, ONE - exact];
   });
   must(p > q && one > zero, "p must be above q", permanent.p);
-  const sent = (chance, up, down) => chance * up + (all - chance) * down;
-  const n = sent(p, one, zero);
-  const d = sent(q, one, zero);
-  return bits ? [n * sent(all - q, all - zero, all - one), d * sent(all - p, all - zero, all - one)] : [n, d];
+  const [n, d] = [p, q].map((chance) => chance * one + (all - chance) * zero);
+  return bits ? [n * (all * all - d), d * (all * all - n)] : [n, d];
 }
 
 /** A device draws some of the values for good, and tells of each by a bit whether it is its own. */
@@ -88,26 +97,21 @@ export function dBitFlip({ domain, sampled, p }) {
     after: (changes) => loss(Math.min(changes + 1, size)),
     begin: (source) => ({ sample: setNumber(sample(size, sampled, source)), answers: {} }),
     advance(code, memory, source) {
-      const bit = (sum, member, at) => sum + source.coin(member === code ? p : 1 - p) * 2 ** at;
-      const tell = () => setMembers(size, sampled, memory.sample).reduce(bit, 0);
-      const held = Object.keys(memory.answers).length;
-      const send = (told) => memory.sample * 2 ** sampled + told;
-      return recall(memory, code, tell, send, () => loss(held + 1) - loss(held));
+      const own = source.role("permanent", code);
+      const bit = (sum, member, at) => sum + own.coin(member === code ? p : 1 - p) * 2 ** at;
+      const told = setMembers(sampled, memory.sample).reduce(bit, 0);
+      const send = (kept) => memory.sample * 2 ** sampled + kept;
+      return recall(memory, source.hide(`${code}`), told, send, (held) => loss(held + 1) - loss(held));
     },
   };
 }
 
-/** The members of a numbered set of k values out of n, in ascending order. */
-function setMembers(n, k, number) {
+/** The members of a numbered set of k values, of which there are at most 2^32, in ascending order. */
+function setMembers(k, number) {
   if (!k) return [];
-  let low = 0;
-  let high = n;
-  while (high - low > 1) {
-    const middle = Math.floor((low + high) / 2);
-    if (choose(middle, k) <= number) low = middle;
-    else high = middle;
-  }
-  return [...setMembers(low, k - 1, number - choose(low, k)), low];
+  let last = 0;
+  for (let step = 2 ** 31; step >= 1; step /= 2) if (choose(last + step, k) <= number) last += step;
+  return [...setMembers(k - 1, number - choose(last, k)), last];
 }
 
 /** Yes or no over many waves; one of the few changes is told, at the end of a run of 2^order waves. */
@@ -131,15 +135,15 @@ export function changes({ domain, waves, changes: most, p }) {
     },
     advance(code, memory, source, now = memory.wave) {
       const wave = 1 + whole("wave", now, memory.wave, waves - 1);
-      const run = 2 ** memory.order;
-      const missed = Math.floor(now / run) > Math.floor(memory.wave / run); // A run has ended meanwhile.
+      const { order } = memory;
+      const missed = now >> order > memory.wave >> order; // A run of 2^order waves has ended meanwhile.
       const changed = code - memory.value;
       const count = memory.changes + Math.abs(changed);
       const sign = changed && count === memory.kept ? changed : missed ? 0 : memory.sign;
-      const ends = wave % run === 0;
-      const up = source.coin(0.5 + ends * sign * (p - 0.5));
+      const ends = !(wave % 2 ** order);
+      const up = source.role("instantaneous", code).coin(0.5 + ends * sign * (p - 0.5));
       const next = { ...memory, wave, value: code, changes: count, sign: ends ? 0 : sign };
-      return { report: 2 * memory.order + up, memory: next, epsilon: memory.wave ? 0 : forever };
+      return { report: 2 * order + up, memory: next, epsilon: memory.wave ? 0 : forever };
     },
   };
 }

@@ -1,17 +1,15 @@
 /** What a device runs: small, exact and stubborn. It protects its owner from the server. */
 
-import { hex, utf8 } from "./bytes.js";
 import { isObject, own } from "./canonical.js";
 import { finite, whole } from "./checks.js";
 import { demand, DomainError, must, Refusal, StoreError, within } from "./errors.js";
 import { above, total, units } from "./exact.js";
-import { hmac } from "./hash.js";
-import { token } from "./random.js";
+import { Source, token } from "./random.js";
 import { IndexedStore } from "./stores.js";
 import { Survey } from "./survey.js";
 import { checkCovariates, encode } from "./wire.js";
 
-const VERSION = 1;
+const VERSION = 2;
 
 const checkBudget = (budget) => must(finite("a budget", budget) > 0, "a budget must be positive", budget);
 /** What a first answer is charged with. A permanent answer is paid for at once, however often it is sent. */
@@ -22,12 +20,15 @@ const surveyOf = (given) => (given instanceof Survey ? given : new Survey(given)
 export class Respondent {
   #budget;
 
-  /** `pins` holds the digests that are expected, by the id of the survey. The budget is set when a store is new. */
-  constructor({ store, budget, pins = {}, clock = () => new Date() } = {}) {
+  /**
+   * `pins` holds the digests that are expected, by the id of the survey. The budget is set when a store is new. All draws
+   * follow from a `key` of personal-key.js, if there is one.
+   */
+  constructor({ store, budget, key, pins = {}, clock = () => new Date() } = {}) {
     must(store || globalThis.indexedDB, "there must be a store or IndexedDB", store);
     if (budget !== undefined) checkBudget(budget);
     this.#budget = budget;
-    Object.assign(this, { store: store ?? new IndexedStore(), pins, clock });
+    Object.assign(this, { store: store ?? new IndexedStore(), key, pins, clock });
   }
 
   /** What the survey would cost and whether it would be answered. Nothing is drawn, charged or pinned. */
@@ -38,7 +39,7 @@ export class Respondent {
       let refusal = null;
       try {
         this.#check(state, survey);
-        refuseBeyondBudget(state, costs);
+        refuseBeyondBudget(state, Object.values(costs));
       } catch (error) {
         if (!(error instanceof Refusal)) throw error;
         refusal = error.message;
@@ -47,7 +48,7 @@ export class Respondent {
     });
   }
 
-  /** The very text that `answer` will give for these answers. It is drawn and kept, but not charged. */
+  /** The very text that `answer` will give in this wave. With it the answers are final. It is kept, but not charged. */
   async preview(given, answers, options) {
     return this.#update((state) => this.#draft(state, surveyOf(given), answers, options).body);
   }
@@ -56,13 +57,13 @@ export class Respondent {
   async answer(given, answers, options) {
     return this.#update((state) => {
       const survey = surveyOf(given);
-      const { body, wave, costs, memories } = this.#draft(state, survey, answers, options);
-      if (!costs) return body;
-      for (const [question, epsilon] of Object.entries(costs)) {
-        if (epsilon) state.charges.push({ at: new Date().toISOString(), survey: survey.id, wave, question, epsilon });
-      }
-      const kept = state.surveys[survey.digest];
-      Object.assign(kept, { memories, drafts: {}, reports: { ...kept.reports, [wave]: body } });
+      const { body, wave, kept, due } = this.#draft(state, survey, answers, options);
+      if (!kept) return body;
+      const at = new Date().toISOString();
+      state.charges.push(...due.map((charge) => ({ at, survey: survey.id, ...charge })));
+      kept.owed = [];
+      kept.reports[wave] = body;
+      delete kept.drafts[wave];
       return body;
     });
   }
@@ -84,7 +85,7 @@ export class Respondent {
   #update(run) {
     return this.store.update((found) => {
       const budget = this.#budget ?? 10;
-      const state = found ?? { version: VERSION, budget, secret: token(32), pins: {}, charges: [], surveys: {} };
+      const state = upgraded(found) ?? { version: VERSION, budget, pins: {}, charges: [], surveys: {} };
       demand(StoreError, state.version === VERSION, `a store must be of version ${VERSION}`, state.version);
       must((this.#budget ?? state.budget) === state.budget, `the store's budget is ${state.budget}`, this.#budget);
       return [state, run(state)];
@@ -99,21 +100,56 @@ export class Respondent {
     demand(Refusal, !expires || this.clock() < expires, `survey ${id} must not have expired`, expires);
   }
 
-  /** One draw for each question; for the same answers the same draft. A wave that has been answered has no costs. */
+  /**
+   * One draw for each survey and wave, whatever the answers are by then. What was drawn for good is remembered at once, so
+   * that no other wave draws it again; the first report that is sent pays for it. A wave that has been sent is paid.
+   */
   #draft(state, survey, answers, { wave = 0, covariates = {} } = {}) {
     whole("wave", wave, 0, survey.waves - 1);
-    const kept = own(state.surveys, survey.digest) ?? { reports: {}, memories: {}, drafts: {} };
+    const key = this.key?.name(survey.digest) ?? null;
+    const kept = own(state.surveys, survey.digest) ?? { key, reports: {}, memories: {}, drafts: {}, owed: [] };
     if (own(kept.reports, wave)) return { body: kept.reports[wave] };
     this.#check(state, survey);
-    checkAnswers(survey, answers);
-    const key = fingerprint(state.secret, [wave, answers, checkCovariates(covariates, survey)]);
-    const draft = own(kept.drafts, key) ?? draw(survey, answers, { wave, covariates }, kept.memories);
-    refuseBeyondBudget(state, draft.costs);
-    kept.drafts[key] = draft;
+    if (!own(kept.drafts, wave)) {
+      // Another key, or none, would draw again what was drawn for good.
+      demand(Refusal, kept.key === key, `survey ${survey.id} must be answered with the same key as before`, key);
+      checkAnswers(survey, answers);
+      checkCovariates(covariates, survey);
+      kept.drafts[wave] = this.#draw(survey, answers, { wave, covariates }, kept);
+    }
+    const { body, costs } = kept.drafts[wave];
+    const due = [...kept.owed, ...costs];
+    refuseBeyondBudget(state, due.map(({ epsilon }) => epsilon));
     state.pins[survey.id] = survey.digest;
     state.surveys[survey.digest] = kept;
-    return { ...draft, wave };
+    return { body, wave, kept, due };
   }
+
+  /** One draw for each question. The id comes first, so that it has nothing to do with the answers. */
+  #draw({ questions, digest }, answers, { wave, covariates }, { memories, owed }) {
+    const id = this.key?.reportId(digest, wave) ?? token(16);
+    const reports = {};
+    const costs = [];
+    for (const { id: question, mechanism } of questions) {
+      const answer = own(answers, question);
+      const { report, memory, epsilon } = within(question, () => {
+        const source = this.key?.source(digest, question, wave, answer) ?? new Source();
+        return mechanism.step(answer, own(memories, question), source, wave);
+      });
+      reports[question] = report;
+      if (memory) memories[question] = memory;
+      if (epsilon) (memory ? owed : costs).push({ wave, question, epsilon });
+    }
+    return { body: encode({ id, survey: digest, wave, reports, covariates }), costs };
+  }
+}
+
+/** A store of the former version kept digests of answers beside their secret: both go, and the drafts with them. */
+function upgraded(state) {
+  if (state?.version !== 1) return state;
+  for (const kept of Object.values(state.surveys)) Object.assign(kept, { key: null, drafts: {}, owed: [] });
+  const { secret, ...rest } = state;
+  return { ...rest, version: VERSION };
 }
 
 const epsilons = ({ charges }) => charges.map(({ epsilon }) => epsilon);
@@ -124,7 +160,7 @@ function spending(state) {
 }
 
 function refuseBeyondBudget(state, costs) {
-  const after = total([...epsilons(state), ...Object.values(costs)]);
+  const after = total([...epsilons(state), ...costs]);
   if (after <= units(state.budget)) return;
   throw new Refusal(`the answers would bring the total to ${above(after)}, over the budget of ${state.budget}`);
 }
@@ -135,36 +171,4 @@ function checkAnswers({ questions }, answers) {
     demand(DomainError, questions.some((question) => question.id === id), "an answer must be to a question", id);
     demand(DomainError, !(answer?.length > 2 ** 16), `${id} must have at most 2^16 characters`, answer?.length);
   }
-}
-
-function draw({ questions, digest }, answers, { wave, covariates }, memories) {
-  const reports = {};
-  const costs = {};
-  const kept = { ...memories };
-  for (const { id, mechanism } of questions) {
-    const { report, memory, epsilon } = within(id, () =>
-      mechanism.step(own(answers, id), own(memories, id), undefined, wave),
-    );
-    [reports[id], costs[id]] = [report, epsilon];
-    if (memory) kept[id] = memory;
-  }
-  return { body: encode({ id: token(16), survey: digest, wave, reports, covariates }), costs, memories: kept };
-}
-
-/** Answers are not kept: only a digest of them under a secret of the store, to tell whether they are the same. */
-function fingerprint(secret, answers) {
-  try {
-    return hex(hmac(utf8(secret), utf8(JSON.stringify(answers, plainly))));
-  } catch {
-    throw new DomainError("answers must not hold themselves");
-  }
-}
-
-/** What JSON has no words for, and one order for what has none. */
-function plainly(_, value) {
-  if (value instanceof Set || value instanceof Map) {
-    return { entries: [...value].map((entry) => JSON.stringify(entry)).sort() };
-  }
-  if (isObject(value)) return Object.entries(value).sort();
-  return typeof value === "bigint" || value === Infinity || value === -Infinity ? [String(value)] : value;
 }

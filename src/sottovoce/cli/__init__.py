@@ -24,7 +24,7 @@ COMMANDS = {
     "export": ("send.export_reports", "Write all reports to a survey to a Parquet file."),
     "federate": ("federate", "Have curators add up a column, with noise inside the sum."),
     "import": ("send.import_reports", "Add the reports in a Parquet or Arrow file to a survey."),
-    "key": ("key", "Make and show the keys that reports are sealed to."),
+    "key": ("key", "Make and show keys: those that reports are sealed to, and personal ones."),
     "ledger": ("answer.ledger", "Show what a person's device has spent, on what and when."),
     "plan": ("plan", "How many people, how much privacy, how sharp a result."),
     "poll": ("poll", "Ask a question in the room: people answer on their phones."),

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -10,11 +11,16 @@ from sottovoce.cli.show import print_json, print_table
 from sottovoce.errors import FileError, ParameterError
 
 if TYPE_CHECKING:
+    from sottovoce.client import Respondent
     from sottovoce.survey import Survey
 
 store_option = click.option(
     "--store", type=FILE, required=True, help="Where the device remembers; it is made if it is not there."
 )
+FINAL = """\
+Your answers become final now: their report is drawn and shown, and cannot be drawn again.
+Please send it, whatever it says: people who look and do not send spoil the result for all.
+Are these your answers?"""
 budget_option = click.option("--budget", type=float, help="What the person may spend in all; set with a new store.")
 
 
@@ -23,21 +29,28 @@ budget_option = click.option("--budget", type=float, help="What the person may s
 @click.argument("answers", nargs=-1, metavar="[QUESTION=ANSWER]...")
 @store_option
 @budget_option
+@click.option("--key", type=FILE, help="The person's key, from which every draw follows; see `sotto key personal`.")
+@click.option("--passphrase", envvar="SOTTO_PASSPHRASE", help="Hides in the store which values were held; better given "
+              "in the variable SOTTO_PASSPHRASE.")  # fmt: skip
 @click.option("--pin", help="The digest that the survey must have.")
 @click.option("--wave", type=click.IntRange(min=0), default=0, show_default=True, help="Which time it is asked.")
 @click.option("--public", multiple=True, metavar="NAME=VALUE", help="A public covariate; may be given more than once.")
-@click.option("--preview", is_flag=True, help="Show the very bytes that would be sent; nothing is charged.")
-@click.option("--output", "-o", type=FILE, help="Append the submission to this file, a line each.")
+@click.option("--preview", is_flag=True, help="Draw and show the very bytes that would be sent; nothing is charged.")
+@click.option("--yes", is_flag=True, help="The answers are final: do not ask.")
+@click.option("--output", "-o", type=FILE, help="Append what is to be sent to this file, a line each.")
 @json_option
 def answer(
     survey: Path,
     answers: tuple[str, ...],
     store: Path,
     budget: float | None,
+    key: Path | None,
+    passphrase: str | None,
     pin: str | None,
     wave: int,
     public: tuple[str, ...],
     preview: bool,
+    yes: bool,
     output: Path | None,
     as_json: bool,
 ) -> None:
@@ -45,25 +58,46 @@ def answer(
 
     Without answers it shows what the survey costs and whether it would be answered. The report is charged to the
     ledger in --store before it is printed; asked again, the same bytes are printed.
+
+    Answers are final before their report is drawn and shown, with --preview too: nobody can choose among draws. On a
+    terminal it asks first. Whoever sees a report and does not send it biases the estimate.
     """
+    from sottovoce import envelope
     from sottovoce.client import Respondent
+    from sottovoce.personal_key import PersonalKey
 
     asked = _published(survey)
-    me = Respondent(store, budget, pins={asked.id: pin} if pin else None)
+    personal = PersonalKey.read(key) if key else None
+    me = Respondent(store, budget, pins={asked.id: pin} if pin else None, key=personal, passphrase=passphrase)
     if not answers:
         return _review(me.review(asked), as_json)
     covariates = _pairs(public)
     given = {name: _typed(asked.question(name), value) for name, value in _pairs(answers).items()}
-    body = (me.preview if preview else me.answer)(asked, given, wave, covariates)
+    if not yes and not _final(me, asked, wave):
+        click.echo("nothing was drawn", err=True)
+        return None
+    sent = (me.preview if preview else me.answer)(asked, given, wave, covariates)
+    line = sent.decode() if asked.shuffle is None else envelope.to_line(sent)
     if output and not preview:
-        _append(output, body)
+        _append(output, line)
     if as_json:
-        return print_json({"sent": not preview, "bytes": len(body), "submission": body.decode(),
+        return print_json({"sent": not preview, "bytes": len(sent), "address": sent.address,
+                           "submission": sent.submission and sent.submission.decode(),
+                           **({"envelope": line} if asked.shuffle else {}),
                            "spent": me.ledger.spent, "budget": me.ledger.budget})  # fmt: skip
-    click.echo(body.decode())
-    click.echo(f"{'not sent; ' if preview else ''}{len(body)} bytes; epsilon spent in all: {me.ledger.spent:.6g} "
-               f"of {me.ledger.budget:.6g}", err=True)  # fmt: skip
+    click.echo(sent.submission.decode() if preview and sent.submission else line)
+    sealed = f" sealed for {sent.address}" if sent.address else ""
+    click.echo(f"{'not sent; ' if preview else ''}{len(sent)} bytes{sealed}; epsilon spent in all: "
+               f"{me.ledger.spent:.6g} of {me.ledger.budget:.6g}", err=True)  # fmt: skip
     return None
+
+
+def _final(me: Respondent, survey: Survey, wave: int) -> bool:
+    """Whether the answers are final: they were drawn for before, the person says so, or there is nobody to ask."""
+    if me.drawn(survey, wave) is not None:
+        click.echo(f"wave {wave} was answered before: this is its report, whatever the answers are now", err=True)
+        return True
+    return not sys.stdin.isatty() or click.confirm(FINAL, err=True)
 
 
 @click.command()
@@ -155,9 +189,9 @@ def guarantees(survey: Survey) -> dict[str, Any]:
     return {"guarantee": survey.guarantee.to_dict()} if survey.guarantee else {}
 
 
-def _append(path: Path, body: bytes) -> None:
+def _append(path: Path, line: str) -> None:
     try:
         with path.open("ab") as file:
-            file.write(body + b"\n")
+            file.write(line.encode() + b"\n")
     except OSError as error:
         raise FileError(f"{path}: cannot be written (ask again for the same bytes): {error.strerror}") from None

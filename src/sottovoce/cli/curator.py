@@ -1,8 +1,10 @@
 from __future__ import annotations
 
+import socket
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
 
 import click
 
@@ -14,7 +16,7 @@ from sottovoce.errors import FileError, ParameterError
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from sottovoce.curators import Card, Curator, Data
+    from sottovoce.curators import Card, Data
     from sottovoce.survey import Survey
 
 
@@ -30,6 +32,8 @@ if TYPE_CHECKING:
 @click.option("--budget", type=float, help="The epsilon that its people spend in all; set once. [default: 10]")
 @click.option("--threshold", "-t", type=click.IntRange(min=1), default=1, show_default=True,
               help="Refuse tasks in which fewer of the others may collude.")  # fmt: skip
+@click.option("--coordinator", metavar="KEY",
+              help="Answer nobody but the coordinator with this key (see `sotto key new --signing`).")  # fmt: skip
 @click.option("--port", type=click.IntRange(0, 65535), default=8100, show_default=True, help="0 takes any free one.")
 @click.option("--host", default="127.0.0.1", show_default=True, help="0.0.0.0 lets other machines in.")
 @json_option
@@ -42,6 +46,7 @@ def curator(
     surveys: tuple[Path, ...],
     budget: float | None,
     threshold: int,
+    coordinator: str | None,
     port: int,
     host: str,
     as_json: bool,
@@ -49,20 +54,21 @@ def curator(
     """Hold the answers in DATA for tasks that `sotto federate` coordinates: counts leave only in sealed shares.
 
     Without DATA it prints its name and key, for the --peers of the others, and ends. The file of peers is read whenever
-    a task is proposed; a task that names anybody else is refused. Every task is charged to a ledger of its own, whose
-    budget only its owner sets. With a --survey whatever is not one of its questions is refused; the answers to a
-    question are in the column of its id.
+    a task is proposed; a task that names anybody else is refused. Name the --coordinator, and nobody else can propose
+    one. Every task is charged to a ledger of its own, whose budget only its owner sets. With a --survey whatever is not
+    one of its questions is refused; the answers to a question are in the column of its id.
     """
-    from sottovoce.curators import Curator, Data, Identity
+    from sottovoce import durable
+    from sottovoce.curators import Card, Curator, Data, Identity
     from sottovoce.curators.task import check_name
     from sottovoce.ledger import Ledger
 
     check_name(name)
     try:
-        home.mkdir(parents=True, exist_ok=True)
+        durable.make_folder(home)
     except OSError as error:
         raise FileError(f"{home}: cannot be made: {error.strerror}") from None
-    identity = Identity.at(home / "key")
+    identity, asking = Identity.at(home / "key"), None if coordinator is None else Card.from_text(coordinator)
     record: dict[str, Any] = {"name": name, "key": str(identity.card)}
     if data is None:
         _announce(record, as_json)
@@ -76,7 +82,10 @@ def curator(
         _warn(offered, survey)
     ledger = Ledger(home / "ledger.sqlite", budget=budget)
     made = Curator(name, identity, offered, ledger, _known(peers), threshold=threshold, surveys=known)
-    _serve(made, host, port, record, as_json)
+    from sottovoce.curators.app import CuratorApp
+
+    app = CuratorApp(made, coordinator=asking, hosts=_names(name, host, peers))
+    _serve(app, host, port, record, as_json)
 
 
 def _survey(path: Path, name: str) -> Survey:
@@ -124,14 +133,24 @@ def _known(peers: Path) -> Callable[[], dict[str, Card]]:
     return lambda: {who: peer.card for who, peer in read_peers(peers).items()}
 
 
-def _serve(made: Curator, host: str, port: int, record: dict[str, Any], as_json: bool) -> None:
+def _names(name: str, host: str, peers: Path) -> Callable[[], list[str]]:
+    """The names by which this curator is asked: the machine's, and those that the others know it by."""
+
+    def names() -> list[str]:
+        from sottovoce.curators import read_peers
+
+        known = read_peers(peers).get(name)
+        return [host, socket.gethostname(), (urlsplit(known.url).hostname or "") if known else host]
+
+    return names
+
+
+def _serve(app: Any, host: str, port: int, record: dict[str, Any], as_json: bool) -> None:
     from sottovoce.collector.server import listen, run
-    from sottovoce.curators.app import CuratorApp
 
     listener = listen(host, port)
     address = f"[{host}]" if ":" in host else host
     record["url"] = f"http://{address}:{listener.getsockname()[1]}"
-    app: Any = CuratorApp(made)
     run(app, listener, lambda: _announce(record, as_json))
 
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from sottovoce.cli.compare import PLOTS
+from sottovoce.cli.key import read_key
 from sottovoce.cli.options import FILE, json_option
 from sottovoce.cli.show import SHOWN, print_json, print_table, write_figure
 from sottovoce.errors import ParameterError, Refusal, SottovoceError
@@ -41,6 +42,7 @@ SETTLED = ("name", "column", "domain", "low", "high", "steps", "epsilon", "thres
 @click.option("--sharing", type=click.Choice(["shamir", "additive"]),
               help="Some of the curators can unmask the sum, or only all of them. [default: shamir]")  # fmt: skip
 @click.option("--level", type=float, default=0.95, show_default=True, help="The coverage of the intervals.")
+@click.option("--key", type=FILE, help="Sign what is asked with this private key: for curators with a --coordinator.")
 @click.option("--timeout", type=click.FloatRange(0.1, 3600), default=60.0, show_default=True,
               help="Seconds to wait for an answer.")  # fmt: skip
 @click.option("--attempts", type=click.IntRange(1, 20), default=4, show_default=True, help="How often to ask for it.")
@@ -53,7 +55,7 @@ def federate(peers: Path, survey: Path | None, plot: Path | None, as_json: bool,
     each charges its own ledger. Nobody sees their counts: what is unmasked is the noisy total. Curators that fail drop
     out; with too few left, nothing is published.
     """
-    from sottovoce.curators import Remote, federate, read_peers
+    from sottovoce.curators import Identity, Remote, federate, read_peers
 
     if plot and plot.suffix not in PLOTS:
         raise ParameterError(f"{plot}: a plot must end in {', '.join(PLOTS)}")
@@ -61,7 +63,8 @@ def federate(peers: Path, survey: Path | None, plot: Path | None, as_json: bool,
         raise ParameterError(f"level must lie strictly between 0 and 1, got {asked['level']:g}")
     known = read_peers(peers)
     cards = {name: peer.card for name, peer in known.items()}
-    network = Remote({name: peer.url for name, peer in known.items()}, asked["timeout"], asked["attempts"])
+    signing = Identity(read_key(asked["key"])) if asked["key"] else None
+    network = Remote({name: peer.url for name, peer in known.items()}, asked["timeout"], asked["attempts"], signing)
     if survey is None:
         result = federate(_task(asked, cards), network, asked["level"])
         _publish([result], plot, result.to_dict() if as_json else None)

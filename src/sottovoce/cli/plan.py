@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from sottovoce.cli.options import FILE, json_option, refuse
+from sottovoce.cli.plan_changes import asks_for_changes, plan_changes
 from sottovoce.cli.plan_texts import NAMES, plan_texts
 from sottovoce.cli.show import console, print_json, print_table, write_figure
 from sottovoce.errors import ParameterError
@@ -56,7 +57,11 @@ RULES = ("budget", "waves", "memoized")
 @click.option("--prior", type=float, default=0.5, show_default=True, help="What an attacker believes beforehand.")
 @click.option("--budget", type=float, help="What all reports of one person may cost together.")
 @click.option("--waves", type=int, default=1, show_default=True, help="How often each person is asked.")
-@click.option("--memoized", is_flag=True, help="Devices remember their report and send it again.")
+@click.option("--memoized", is_flag=True,
+              help="Devices remember their report and send it again. With --budget, --waves, --domain and --n alone: "
+              "what it costs to follow changes of the answer.")  # fmt: skip
+@click.option("--rate", type=click.FloatRange(0, 1),
+              help="With that: the share of people whose answer changes from one wave to the next.")  # fmt: skip
 @click.option("--questions", type=FILE, help="A YAML or JSON file of questions, as for randomize, to look at together.")
 @click.option("--table", is_flag=True, help="Only the table of other epsilons and margins.")
 @click.option("--words", is_flag=True, help="Only the plain words, for an ethics board.")
@@ -78,6 +83,10 @@ def plan(**asked: Any) -> int:
         plan_texts(asked)
         return 0
     refuse(("candidates", "concentration"), "is for --mechanism hashed")
+    if asks_for_changes(asked):
+        plan_changes(asked)
+        return 0
+    refuse(("rate",), "goes with --memoized, --budget, --waves, --domain and --n alone")
     refuse(("length",), "is for --mechanism discovery")
     findings = _several(asked) if asked["questions"] else _one(asked)
     return int(asked["strict"] and any(finding.severity == "error" for finding in findings))

@@ -186,9 +186,9 @@ def _serve(data: Path, survey: Survey, listener: socket.socket, address: str, st
 
     store = open_store(data)
     store.publish(survey)
-    app = Collector(store, public_estimates=True, rate=1000.0, burst=10_000.0)
+    app = Collector(store, public_estimates=True, rate=1000.0, burst=10_000.0, streams_per_address=1_000)
     app.router.add(joining.routes(app, address, alone=len(store.surveys()) == 1))
-    run(app, listener, started, drain_seconds=3)
+    run(app, listener, started, drain_seconds=3, connections_per_address=10_000)
 
 
 def _write(stem: Path, record: dict[str, Any], page: str) -> list[str]:

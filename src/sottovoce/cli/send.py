@@ -1,7 +1,5 @@
 from __future__ import annotations
 
-import base64
-import hashlib
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -11,7 +9,7 @@ import click
 from sottovoce.cli.options import FILE, json_option
 from sottovoce.cli.serve import opened, store_options
 from sottovoce.cli.show import print_json
-from sottovoce.errors import ParameterError
+from sottovoce.errors import FileError, ParameterError
 from sottovoce.render import plural
 
 if TYPE_CHECKING:
@@ -40,7 +38,7 @@ def send(file: Path, url: str, wave: int, attempts: int, simulated: bool, as_jso
 
     The file has a submission on each line, as a client makes them, or is one of reports in Parquet or Arrow, as `sotto
     randomize` and `sotto export` write them. Sent again, the same file changes nothing. For a survey with a shuffler,
-    each line is sealed first, and URL is that of the survey at its shuffler; what is sealed is kept in FILE.sealed.
+    each line is an envelope, as `sotto answer --output` writes it, and URL is that of the survey at its shuffler.
     """
     from sottovoce import envelope, transport
     from sottovoce.collector import intake, transfer
@@ -72,11 +70,16 @@ def export_reports(survey: str, file: Path, data: Path, database: str | None, as
     from sottovoce.collector import transfer
 
     store = opened(data, database)
-    count = transfer.export(store, _found(store, survey), file)
+    to = _found(store, survey)
+    count = transfer.export(store, to, file)
+    waiting = sum(store.waiting(to).values())
     if as_json:
-        print_json({"file": str(file), "n": count})
+        print_json({"file": str(file), "n": count, **({"waiting": waiting} if to.invited else {})})
     else:
-        click.echo(f"{file}: {plural(count, 'report')}")
+        more = (
+            f"; {plural(waiting, 'more report')} of this survey by invitation wait for their group" if waiting else ""
+        )
+        click.echo(f"{file}: {plural(count, 'report')}{more}")
 
 
 @click.command("import")
@@ -98,24 +101,32 @@ def import_reports(
 
 
 def _envelopes(file: Path, survey: Survey) -> Iterator[bytes]:
-    """The envelopes of a file of submissions, each sealed once and kept beside it.
+    """The envelopes in a file. None is given out before all of them were looked at: plain text is not sent."""
+    from sottovoce import envelope
 
-    Sealed anew, a submission would wait at the shuffler as if it were another person's.
-    """
-    from sottovoce import envelope, files
+    for _ in _read_envelopes(file, survey):
+        pass
+    some, most = list[bytes](), max(1, ROOM // envelope.outer_size(survey))
+    for sealed in _read_envelopes(file, survey):
+        some.append(sealed)
+        if len(some) == most:
+            yield b"".join(some)
+            some.clear()
+    if some:
+        yield b"".join(some)
+
+
+def _read_envelopes(file: Path, survey: Survey) -> Iterator[bytes]:
+    from sottovoce import envelope
     from sottovoce.collector import transfer
 
-    kept, sealed = file.with_name(f"{file.name}.sealed"), dict[str, str]()
-    with files.reading(kept):
-        known = dict(line.split(" ") for line in kept.read_text("ascii").splitlines()) if kept.exists() else {}
-    for line in (line for lines in transfer.lines(file) for line in lines.split(b"\n")):
-        name = hashlib.sha256(survey.digest.encode() + line).hexdigest()
-        sealed[name] = known.get(name) or base64.b64encode(envelope.seal(survey, line)).decode()
-    with files.writing(kept) as made:
-        made.write_text("".join(f"{name} {data}\n" for name, data in (known | sealed).items()), "ascii")
-    some, most = list(sealed.values()), max(1, ROOM // envelope.outer_size(survey))
-    for at in range(0, len(some), most):
-        yield b"".join(map(base64.b64decode, some[at : at + most]))
+    lines = (line for some in transfer.lines(file) for line in some.split(b"\n"))
+    for number, line in enumerate(lines, 1):
+        try:
+            yield envelope.from_line(survey, line)
+        except FileError as error:
+            between = " " if str(error).startswith("is ") else ": "
+            raise FileError(f"{file}: line {number}{between}{error}") from None
 
 
 def _found(store: Store, name: str) -> Published:

@@ -36,6 +36,14 @@ def opened(data: Path, database: str | None) -> Store:
     return open_store(data, database)
 
 
+def proxy_option(command: Callable[..., Any]) -> Callable[..., Any]:
+    """The servers in front of this one."""
+    option = click.option("--proxy", "proxies", multiple=True, metavar="ADDRESS",
+                          help="Believe this server, or network such as 10.0.0.0/8, when it says in Forwarded or "
+                          "X-Forwarded-For whom a request is from.")  # fmt: skip
+    return option(command)
+
+
 def listening(host: str, port: int | None) -> socket.socket:
     """A socket on a port; without one on 8000 or, if that is taken, on any that is free."""
     from sottovoce.collector.server import listen
@@ -57,6 +65,7 @@ def listening(host: str, port: int | None) -> socket.socket:
 @click.option("--invited", is_flag=True, help="Publish the surveys for people with an invitation only.")
 @click.option("--rate", type=click.FloatRange(min=0), default=100.0, show_default=True,
               help="Requests a second from one address; 0 for no limit.")  # fmt: skip
+@proxy_option
 @click.option("--key", "keys", type=FILE, multiple=True, help="The analyst's private key, for surveys with a shuffler.")
 @json_option
 def serve(
@@ -68,6 +77,7 @@ def serve(
     public_estimates: bool,
     invited: bool,
     rate: float,
+    proxies: tuple[str, ...],
     keys: tuple[Path, ...],
     as_json: bool,
 ) -> None:
@@ -78,11 +88,13 @@ def serve(
     """
     from sottovoce.collector import Collector
     from sottovoce.collector.layout import Layout
+    from sottovoce.collector.proxies import Proxies
     from sottovoce.collector.server import listen, run
     from sottovoce.survey import Survey
 
     given = [Layout(Survey.read(path).publish()).survey for path in surveys]
     opening = [read_key(path) for path in keys]
+    Proxies(proxies)  # An address that is none is an error before anything is made.
     _check_keys(given, {str(key.public) for key in opening})
     store = opened(data, database)
     for survey in given:
@@ -92,7 +104,7 @@ def serve(
     name = f"[{host}]" if ":" in host else host
     base = f"http://{name}:{listener.getsockname()[1]}"
     record = {"url": base, "surveys": [f"{base}/v1/surveys/{one['id']}" for one in store.surveys()], "tokens": made}
-    app = Collector(store, public_estimates=public_estimates, rate=rate or None, keys=opening)
+    app = Collector(store, public_estimates=public_estimates, rate=rate or None, proxies=proxies, keys=opening)
     run(app, listener, lambda: _announce(record, as_json))
 
 

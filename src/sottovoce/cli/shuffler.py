@@ -9,6 +9,7 @@ import click
 
 from sottovoce.cli.key import read_key
 from sottovoce.cli.options import FILE, json_option
+from sottovoce.cli.serve import proxy_option
 from sottovoce.cli.show import print_json
 from sottovoce.errors import ParameterError
 
@@ -31,6 +32,7 @@ FOLDER = click.Path(path_type=Path, file_okay=False)
               help="A batch waits for up to N reports beyond its minimum, drawn at random.  [a tenth]")  # fmt: skip
 @click.option("--rate", type=click.FloatRange(min=0), default=100.0, show_default=True,
               help="Requests a second from one address; 0 for no limit.")  # fmt: skip
+@proxy_option
 @json_option
 def shuffler(
     survey: Path,
@@ -41,6 +43,7 @@ def shuffler(
     data: Path,
     extra: int | None,
     rate: float,
+    proxies: tuple[str, ...],
     as_json: bool,
 ) -> None:
     """Run the shuffler of a published SURVEY: it mixes sealed reports that it cannot read.
@@ -56,7 +59,7 @@ def shuffler(
         raise ParameterError(f"the address of the collector must begin with https:// or http://, got {collector!r:.80}")
     target, opening = f"{collector.rstrip('/')}/v1/surveys/{asked.id}", read_key(key)
     with closing(open_store(data, asked, extra)) as store:
-        app = Shuffler(store, opening, target, rate=rate or None)
+        app = Shuffler(store, opening, target, rate=rate or None, proxies=proxies)
         listener = listen(host, port)
         name = f"[{host}]" if ":" in host else host
         url = f"http://{name}:{listener.getsockname()[1]}/v1/surveys/{asked.id}"

@@ -8,6 +8,7 @@ import click
 
 from sottovoce.cli.answer import guarantees
 from sottovoce.cli.options import FILE, json_option
+from sottovoce.cli.plan_changes import show_changes
 from sottovoce.cli.show import print_json, print_table
 from sottovoce.errors import FileError
 
@@ -79,8 +80,21 @@ def _show(given: Survey, published: Survey, found: list[Finding]) -> None:
     for line in published.guarantee.lines() if published.guarantee else ():
         click.echo(line)
     click.echo(published.digest if given.published else "a draft: publish it, and it has a digest")
+    _show_changes(given, published)
     for finding in found:
         click.echo(str(finding))
+
+
+PEOPLE_SHOWN = 10_000
+
+
+def _show_changes(given: Survey, published: Survey) -> None:
+    """For remembered questions that share the budget: the error of one wave, if more or fewer changes are followed."""
+    for item in given.questions:
+        if item.epsilon is not None:
+            continue
+        if rows := item.price_of_changes(published.costs[item.id], given.waves, PEOPLE_SHOWN):
+            show_changes(rows, f"{item.id}: {given.waves:,} waves of {PEOPLE_SHOWN:,} people for the same epsilon")
 
 
 def _show_devices(published: Survey, caption: str) -> None:

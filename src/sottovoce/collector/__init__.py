@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from sottovoce import durable
 from sottovoce.collector.app import Collector
 from sottovoce.collector.records import Unavailable
 from sottovoce.collector.store import Store
@@ -24,7 +25,7 @@ def open_store(data: str | Path | None = None, database: str | None = None) -> S
 
     folder = Path(data or ".")
     try:
-        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        durable.make_folder(folder, 0o700)
     except OSError as error:
         raise FileError(f"{folder}: cannot be made: {error.strerror}") from None
     return SQLiteStore(folder / FILE)

@@ -11,10 +11,10 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from sottovoce.collector.database import Database
 from sottovoce.collector.layout import Layout
 from sottovoce.collector.quick import Read
 from sottovoce.collector.records import Block, Outcome
+from sottovoce.collector.waiting import WaitingRoom
 from sottovoce.errors import SottovoceError
 from sottovoce.lazy import numpy as np
 
@@ -53,7 +53,7 @@ class _NotAllNew(SottovoceError):  # noqa: N818
     """Some reports need a closer look."""
 
 
-class Adding(Database):
+class Adding(WaitingRoom):
     """The part of a store that takes reports in."""
 
     def __init__(self) -> None:
@@ -154,12 +154,15 @@ class Adding(Database):
         if len(reads) < len(block):
             return Outcome(refused="conflict", detail="an id occurs twice in the batch")
         known = self._known(connection, block) | {name: taken[name] for name in reads if name in taken}
+        by_invitation = state is not None and state[1]
+        if by_invitation and not known:
+            known = self._found_waiting(connection, block)
         for name, read in known.items():
             if read != reads[name]:
                 return Outcome(refused="conflict", detail=f"id {name.hex()} is that of another report")
         new = {name: read for name, read in reads.items() if name not in known}
         refused = self._refusal(connection, block, state) if new else None
-        if refused is None:
+        if refused is None and not by_invitation:
             taken |= new
         return refused or Outcome(accepted=len(new), duplicates=len(known))
 
@@ -182,7 +185,7 @@ class Adding(Database):
         return Outcome(accepted, len(block) - accepted - dropped, dropped=dropped)
 
     def _refusal(self, connection: Any, block: Block, state: tuple[str, bool] | None) -> Outcome | None:
-        """Why new reports are not taken. An invitation that lets them in is spent by that."""
+        """Why new reports are not taken. One that comes by a good invitation waits with it from now on."""
         if state is None or state[0] != "open":
             return _closed(block)
         if block.expired:
@@ -191,9 +194,9 @@ class Adding(Database):
             return None
         if block.invitation is None or len(block) != 1:
             return Outcome(refused="invitation", detail="the survey takes one report for each invitation")
-        spend = "UPDATE invitations SET spent = 1 WHERE survey = ? AND hash = ? AND spent = 0"
-        done = self._run(connection, spend, [block.to.number, block.invitation])
-        return None if done.rowcount == 1 else Outcome(refused="invitation", detail="the invitation is not valid")
+        if self._wait(connection, block, block.invitation):
+            return None
+        return Outcome(refused="invitation", detail="the invitation is not valid")
 
     def _known(self, connection: Any, block: Block) -> Taken:
         """Those reports in the store that have an id of the block."""

@@ -118,10 +118,10 @@ class Api:
             raise Problem(415, "bad_type", f"the content-type must be one of {', '.join(intake.KINDS)}")
         if request.header(b"content-encoding") not in ("", "identity"):
             raise Problem(415, "bad_encoding", "the body must not be compressed")
-        data = await self.app.body(request, self.app.max_body)
+        data = await self.app.body(request, self.app.max_body[kind])
         most, small = self.app.max_reports, len(data) <= SMALL
         try:
-            read = intake.read(data, kind, to, most) if small else await asyncio.to_thread(
+            read = intake.read(data, kind, to, most) if small else await self.app.parse(
                 intake.read, data, kind, to, most)  # fmt: skip
         except intake.TooMany as error:
             raise Problem(413, "too_large", str(error)) from None
@@ -133,8 +133,7 @@ class Api:
 
     def _marked(self, block: Block, code: str) -> Block:
         """With what the store must know besides: an invitation, and whether the time is over."""
-        expires = block.to.survey.expires
-        expired = expires is not None and self.app.clock() >= expires
+        expired = self.app.expired(block.to)
         return block.marked(tokens.invitation_hash(code) if code else None, expired) if code or expired else block
 
     # Estimates.
@@ -149,7 +148,8 @@ class Api:
         query.check(to)
         async with self._analysis:
             kind, body = await asyncio.to_thread(self._estimates, to, query, form)
-        return Response(200, body, kind)
+        waiting = sum((await asyncio.to_thread(self.store.waiting, to)).values())
+        return Response(200, body, kind, {"sottovoce-waiting": str(waiting)} if to.invited else {})
 
     def _estimates(self, to: Published, query: results.Query, form: str) -> tuple[str, bytes]:
-        return self.app.estimator.answer(to, self.store.vectors(to, query.wave), query, form)
+        return self.app.estimator.answer(to, self.app.vectors(to, query.wave), query, form)

@@ -51,6 +51,14 @@ class Database(ABC):
     @abstractmethod
     def _set_version(self, connection: Any, version: int) -> None: ...
 
+    @abstractmethod
+    def _empty(self, connection: Any, table: str) -> None:
+        """Delete all rows of a table, so that its files do not hold them any more once the transaction is committed."""
+
+    @abstractmethod
+    def _forget(self) -> None:
+        """Remove what a log and old keys still tell of rows that were deleted, as far as the database lets us."""
+
     @property
     @abstractmethod
     def size(self) -> int:
@@ -125,6 +133,7 @@ class Database(ABC):
                 step(_Runner(self, connection))
             if version < schema.VERSION:
                 self._set_version(connection, schema.VERSION)
+        self._forget()
 
 
 class _Runner:
@@ -137,3 +146,6 @@ class _Runner:
         for statement in statements.format(**self.database.types).split(";"):
             if statement.strip():
                 self.database._run(self.connection, statement)
+
+    def finds(self, statement: str) -> bool:
+        return self.database._run(self.connection, statement).fetchone() is not None

@@ -49,7 +49,7 @@ class Differences:
             return Response(200, await asyncio.to_thread(self._find, to, query))
 
     def _find(self, to: Published, query: Query) -> dict[str, Any]:
-        vectors = self.app.store.vectors(to)
+        vectors = self.app.vectors(to)
         wave = max((wave for wave, _ in vectors), default=0) if query.wave is None else query.wave
         groups = covariate_values({key: vector for key, vector in vectors.items() if key[0] == wave}, query.by[0])
         tallies = {name: to.layout.tally(query.questions[0], groups[name]) for name in sorted(groups)}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import math
+import time
 from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
@@ -12,6 +13,7 @@ from typing import Any
 from urllib.parse import parse_qsl
 
 from sottovoce.collector.deadlines import Deadlines
+from sottovoce.collector.limits import ByteBudget
 
 Scope = dict[str, Any]
 Receive = Callable[[], Awaitable[dict[str, Any]]]
@@ -69,8 +71,9 @@ class Response:
 class Stream:
     """A body that comes in parts, for as long as there are any, somebody listens, and the server does not end.
 
-    Whichever of the three stops first, the iterator is closed: its `finally` is the place to tidy up. Somebody who
-    takes nothing for as long as `patience`, in seconds, does not listen.
+    Whichever of the three stops first, the iterator is closed: its `finally` is the place to tidy up what it began, and
+    `ended`, which is called in any case, for what was there before. Somebody who takes nothing for as long as
+    `patience`, in seconds, does not listen.
     """
 
     chunks: AsyncGenerator[bytes, None]
@@ -78,23 +81,26 @@ class Stream:
     headers: Mapping[str, str] = field(default_factory=dict)
     status: int = 200
     patience: float = 60.0
+    ended: Callable[[], None] = lambda: None
 
     async def send(self, send: Send, request: Request, ending: asyncio.Event) -> None:
         headers = raw_headers(self.kind, self.headers)
-        await send({"type": "http.response.start", "status": self.status, "headers": headers})
         try:
+            await send({"type": "http.response.start", "status": self.status, "headers": headers})
             if request.method != "HEAD":
                 await self._race(self._pump(send), request.gone(), ending.wait())
         except TimeoutError:
             return  # Without an end, so that the server cuts the connection.
         finally:
+            self.ended()
             await self.chunks.aclose()
         await send(EMPTY)
 
     async def _pump(self, send: Send) -> None:
         async for chunk in self.chunks:
             message = {"type": "http.response.body", "body": chunk, "more_body": True}
-            await asyncio.wait_for(send(message), self.patience)
+            async with asyncio.timeout(self.patience):  # `wait_for` loses a cancellation that comes at its end.
+                await send(message)
 
     async def _race(self, *runners: Coroutine[Any, Any, Any]) -> None:
         """Run all until one is done, and raise what the first raised."""
@@ -122,18 +128,24 @@ def raw_headers(kind: str, headers: Mapping[str, str]) -> list[tuple[bytes, byte
 class Request:
     """A request whose body has not been read yet."""
 
-    __slots__ = ("_headers", "_receive", "_scope", "method", "path")
+    __slots__ = ("_headers", "_receive", "_scope", "address", "held", "method", "path")
 
     def __init__(self, scope: Scope, receive: Receive) -> None:
         self.method: str = scope["method"]
         self.path: str = scope["path"]
         self._scope, self._receive = scope, receive
         self._headers: dict[bytes, bytes] = dict(scope["headers"])
+        client = scope.get("client")
+        self.address = str(client[0]) if client else ""
+        """Whom it is from: the other end of the connection, unless a trusted proxy says otherwise."""
+        self.held = 0
+        """Bytes of its body for which room was taken in a budget."""
 
     @property
-    def address(self) -> str:
-        client = self._scope.get("client")
-        return str(client[0]) if client else ""
+    def headers(self) -> list[tuple[bytes, bytes]]:
+        """All headers as they came; one may occur several times."""
+        found: list[tuple[bytes, bytes]] = self._scope["headers"]
+        return found
 
     def header(self, name: bytes) -> str:
         """A header, or the empty string."""
@@ -166,32 +178,66 @@ class Request:
         while (await self._receive())["type"] != "http.disconnect":
             pass
 
-    async def body(self, most: int, seconds: float, deadlines: Deadlines) -> bytes:
+    @property
+    def length(self) -> int | None:
+        """The length of the body that the head tells, or None."""
+        text = self._headers.get(b"content-length", b"")
+        return int(text) if text.isdigit() and len(text) < DIGITS else None
+
+    async def body(self, most: int, seconds: float, deadlines: Deadlines, budget: ByteBudget) -> bytes:
         """The whole body, which must be there in time and not too large."""
-        length = self._headers.get(b"content-length", b"")
-        if length.isdigit() and len(length) < DIGITS and int(length) > most:
+        parts = [part async for part in self.parts(most, seconds, deadlines, budget)]
+        return parts[0] if len(parts) == 1 else b"".join(parts)
+
+    async def parts(
+        self, most: int, seconds: float, deadlines: Deadlines, budget: ByteBudget
+    ) -> AsyncGenerator[bytes, None]:
+        """The body as it comes. Whoever has done with a part may `let_go` of it; the end of the request does so too."""
+        if (self.length or 0) > most:
             raise too_large(most)
+        size, more, left = 0, True, seconds
+        while more:
+            begun = time.monotonic()
+            try:
+                message = await self._next(left, deadlines)
+            except TimeoutError:
+                raise too_slow(seconds) from None
+            left -= time.monotonic() - begun
+            part = message.get("body", b"")
+            size += len(part)
+            if size > most:
+                raise too_large(most)
+            self._hold(len(part), budget)
+            more = message.get("more_body", False)
+            yield part
+
+    async def _next(self, seconds: float, deadlines: Deadlines) -> dict[str, Any]:
+        """The next message of the client; `TimeoutError` if none comes in time."""
         task: Any = asyncio.current_task()
         deadlines.set(task, seconds)
         try:
-            parts, size, more = [], 0, True
-            while more:
-                message = await self._receive()
-                if message["type"] == "http.disconnect":
-                    raise Disconnected
-                parts.append(message.get("body", b""))
-                size += len(parts[-1])
-                if size > most:
-                    raise too_large(most)
-                more = message.get("more_body", False)
-            return parts[0] if len(parts) == 1 else b"".join(parts)
+            message = await self._receive()
         except asyncio.CancelledError:
             if not deadlines.clear(task):
                 raise
             task.uncancel()
-            raise too_slow(seconds) from None
+            raise TimeoutError from None
         finally:
             deadlines.clear(task)
+        if message["type"] == "http.disconnect":
+            raise Disconnected
+        return message
+
+    def _hold(self, count: int, budget: ByteBudget) -> None:
+        if not budget.take(self.address, self.held, count):
+            raise Problem(503, "busy", "too much is being sent at once, try again", {"retry-after": "2"})
+        self.held += count
+
+    def let_go(self, budget: ByteBudget, count: int | None = None) -> None:
+        """Give back the room for some bytes of the body, or for all of them."""
+        count = self.held if count is None else count
+        budget.give(self.address, count)
+        self.held -= count
 
 
 @lru_cache(maxsize=64)

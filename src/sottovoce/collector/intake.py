@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import json
+import re
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from sottovoce import canonical, wire
@@ -14,6 +16,15 @@ from sottovoce.errors import ReportError, SottovoceError
 JSON = "application/json"
 LINES = "application/x-ndjson"
 ARROW = "application/vnd.apache.arrow.stream"
+
+MANY = re.compile(rb'[ \t\r\n]*\{[ \t\r\n]*"reports"[ \t\r\n]*:[ \t\r\n]*\[[ \t\r\n]*')
+MANY_TEXT = re.compile(MANY.pattern.decode())
+SPACE = re.compile(r"[ \t\r\n]*")
+END = re.compile(r"[ \t\r\n]*\}[ \t\r\n]*")
+SCANNER = json.JSONDecoder()
+
+MAX_BRACKETS = 4096
+"""Brackets in one submission. It needs three, and those in the values of its covariates."""
 
 
 class Mismatch(ReportError):  # noqa: N818
@@ -31,34 +42,71 @@ def read(data: bytes, kind: str, to: Published, most: int) -> Block:
     except TooMany:
         raise
     except ReportError as error:
-        if kind != ARROW and _other_survey(data, to):
+        if kind != ARROW and _other_survey(data, kind, to):
             raise Mismatch(str(error)) from None
         raise
 
 
 def _json(data: bytes, to: Published, most: int) -> Block:
     """One submission, or {"reports": [...]} with many."""
-    quick = to.quick.read(data)
-    if quick:
-        return Block(to, (quick,))
-    document = wire.parse(data)
-    if isinstance(document, dict) and set(document) == {"reports"} and isinstance(document["reports"], list):
-        documents = document["reports"]
-        _check_count(len(documents), most)
-        return Block(to, _numbered(lambda one: _read(wire.check(one, to.survey), to), documents))
-    return Block(to, [_read(wire.check(document, to.survey), to)])
+    if not MANY.match(data):
+        return Block(to, (one(data, to),))
+    found: list[Read] = []
+    try:
+        for part in _elements(data):
+            found.append(one(part, to))
+            if len(found) > most:
+                raise TooMany(f"a batch must have at most {most:,} reports")
+    except TooMany:
+        raise
+    except ReportError as error:
+        raise ReportError(f"report {len(found)}: {error}") from None
+    _check_count(len(found), most)
+    return Block(to, found)
+
+
+def _elements(data: bytes) -> Iterator[bytes]:
+    """The bytes of each element of {"reports": [...]}, one after the other: the first bad one is the last one read."""
+    try:
+        text = data.decode()
+        at = MANY_TEXT.match(text).end()  # type: ignore[union-attr]
+        if text[at : at + 1] == "]":
+            at += 1
+        else:
+            mark = ","
+            while mark == ",":
+                end = SCANNER.raw_decode(text, at)[1]
+                yield text[at:end].encode()
+                at = SPACE.match(text, end).end()  # type: ignore[union-attr]
+                mark, at = text[at : at + 1], SPACE.match(text, at + 1).end()  # type: ignore[union-attr]
+            if mark != "]":
+                raise ReportError("must be followed by another or by the end of the list")
+    except (ValueError, RecursionError) as error:
+        if isinstance(error, SottovoceError):
+            raise
+        raise ReportError("must be JSON") from None
+    if not END.fullmatch(text, at):
+        raise ReportError("a batch must have just the field reports")
 
 
 def _lines(data: bytes, to: Published, most: int) -> Block:
     """A submission on each line."""
-    lines = data.removesuffix(b"\n").split(b"\n")
-    _check_count(len(lines), most)
+    whole = data.removesuffix(b"\n")
+    _check_count(whole.count(b"\n") + 1, most)  # Before they are cut apart: four million empty lines take 160 MB.
+    lines = whole.split(b"\n")
     return Block(to, _numbered(lambda line: one(line, to), lines))
 
 
 def one(data: bytes, to: Published) -> Read:
     """One submission."""
-    return to.quick.read(data) or _read(wire.decode(data, to.survey), to)
+    return to.quick.read(data) or _read(wire.decode(_flat(data), to.survey), to)
+
+
+def _flat(data: bytes) -> bytes:
+    """Refuse, before it is parsed, what is full of small values: they take far more memory than their bytes."""
+    if data.count(b"[") + data.count(b"{") > MAX_BRACKETS:
+        raise ReportError("a submission must have no lists, and no objects but its reports and covariates")
+    return data
 
 
 def _arrow(data: bytes, to: Published, most: int) -> Block:
@@ -94,13 +142,13 @@ def _read(submission: wire.Submission, to: Published) -> Read:
     return bytes.fromhex(submission.id), submission.wave, covariates, to.layout.pack(submission.reports)
 
 
-def _other_survey(data: bytes, to: Published) -> bool:
+def _other_survey(data: bytes, kind: str, to: Published) -> bool:
     """Whether the first report names another survey. Asked only about a body that is refused anyway."""
     try:
-        document = wire.parse(data.split(b"\n", 1)[0])
+        many = kind == JSON and MANY.match(data)
+        first = next(_elements(data), b"") if many else data.split(b"\n", 1)[0] if kind == LINES else data
+        document = wire.parse(_flat(first))
     except SottovoceError:
         return False
-    if isinstance(document, dict) and isinstance(document.get("reports"), list):
-        document = next(iter(document["reports"]), None)
     named = document.get("survey") if isinstance(document, dict) else None
     return isinstance(named, str) and named != to.survey.digest

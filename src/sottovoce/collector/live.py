@@ -10,6 +10,7 @@ import asyncio
 import json
 import time
 from collections.abc import AsyncGenerator
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from sottovoce.collector.http import Problem, Request, Stream, finite
@@ -43,7 +44,6 @@ LIFETIME = 900.0
 PATIENCE = 30.0
 """Seconds after which somebody who takes nothing is taken to have gone."""
 
-LISTENERS = 1000
 MOST_EVENTS = 1000
 
 
@@ -75,7 +75,8 @@ class Feed:
         """Wait for an event after the one that was seen; whether there is one."""
         if self.number == seen:
             try:
-                await asyncio.wait_for(self._news.wait(), seconds)
+                async with asyncio.timeout(seconds):  # `wait_for` loses a cancellation that comes at its end.
+                    await self._news.wait()
             except TimeoutError:
                 return False
         return True
@@ -105,10 +106,11 @@ class Feed:
     def _state(self) -> bytes:
         app, survey = self.live.app, self.to.survey
         state = app.store.state(survey.id)
-        if state == "open" and survey.expires is not None and app.clock() >= survey.expires:
+        if state == "open" and app.expired(self.to):
             state = "expired"
-        overview = self.overview.state(app.store.vectors(self.to))
-        return _event("state", {"state": state, **overview, "health": app.traffic.of(survey.id)})
+        overview = self.overview.state(app.vectors(self.to))
+        waiting = sum(app.store.waiting(self.to).values())
+        return _event("state", {"state": state, "waiting": waiting, **overview, "health": app.traffic.of(survey.id)})
 
 
 class Live:
@@ -132,9 +134,10 @@ class Live:
         asked = request.query("wave", "events")
         query, count = Query.read(asked), _count(asked["events"][-1]) if "events" in asked else None
         query.check(to)
-        if self.listeners >= LISTENERS:
+        if not self.app.streams.take(request.address):
             raise Problem(503, "busy", "too many look at results at the moment", {"retry-after": "5"})
-        return Stream(self.events(to, query.wave, count), EVENTS, HEADERS, patience=PATIENCE)
+        given_back = partial(self.app.streams.give, request.address)
+        return Stream(self.events(to, query.wave, count), EVENTS, HEADERS, patience=PATIENCE, ended=given_back)
 
     async def events(
         self, to: Published, wave: int | None = None, count: int | None = None
@@ -144,7 +147,8 @@ class Live:
         feed.enter()
         try:
             seen, end = 0, time.monotonic() + LIFETIME
-            yield b"retry: 1000\n" + _event("survey", describe(to))
+            described = await asyncio.to_thread(describe, to)  # What a shuffler adds takes long to work out.
+            yield b"retry: 1000\n" + _event("survey", described)
             while time.monotonic() < end and count != 0:
                 if await feed.later(seen, self.beat):
                     seen, count = feed.number, None if count is None else count - 1

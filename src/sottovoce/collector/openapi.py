@@ -78,6 +78,7 @@ ERRORS = {
     408: "The body did not come in time.",
     409: "Contradicts what is there: a known id with another report, a known survey with another document.",
     410: "The survey is closed or has expired.",
+    411: "The length of the body must be told.",
     413: "Too large.",
     415: "Another content type is needed.",
     429: "Too many requests from one address.",
@@ -114,6 +115,8 @@ BINARY = {"schema": {"type": "string", "format": "binary"}}
 INVITED = _parameter("invited", {"type": "boolean"}, "Whether each report needs an invitation.")
 INVITATION = {"name": "sottovoce-invitation", "in": "header", "required": False, "schema": TEXT,
               "description": "For surveys by invitation: good for one report."}  # fmt: skip
+PASS = {"name": "sottovoce-batch", "in": "header", "required": True, "schema": TEXT,
+        "description": "A code by which the shuffler is known before the body is read."}  # fmt: skip
 QUERY = [
     _parameter("question", _list(TEXT), "Only these questions."),
     _parameter("wave", COUNT, "Only this wave."),
@@ -124,6 +127,10 @@ QUERY = [
     _parameter("format", {"enum": ["json", "csv", "parquet", "arrow"]}, "The form of the answer."),
 ]
 
+ESTIMATED = (
+    "Each with its error. If the survey is by invitation, the header Sottovoce-Waiting has the number of reports that"
+    " wait for their group, and are not counted yet."
+)
 EVENT = _object(event={"enum": ["survey", "state", "trouble"]}, data=TEXT)
 EVENTS = _parameter(
     "events", {"type": "integer", "minimum": 1, "maximum": 1000}, "End after so many; never by default."
@@ -190,12 +197,12 @@ def _paths() -> dict[str, Any]:
             "parameters": [SURVEY],
             "post": _operation("Send a batch of sealed reports: for the survey's shuffler alone",
                                {200: ("The batch is durable.", _json("Batched"))},
-                               (400, 403, 404, 408, 410, 413, 415, 507),
+                               (400, 403, 404, 408, 410, 411, 413, 415, 507), parameters=[PASS],
                                requestBody={"required": True, "content": {"application/octet-stream": BINARY}}),
         },
         "/v1/surveys/{id}/estimates": {
             "parameters": [SURVEY],
-            "get": _operation("Estimates", {200: ("Each with its error.", tables)}, (400, 401, 403, 404),
+            "get": _operation("Estimates", {200: (ESTIMATED, tables)}, (400, 401, 403, 404),
                               security=LOCKED, parameters=QUERY),
         },
         "/v1/surveys/{id}/live": {
@@ -229,7 +236,11 @@ def document() -> dict[str, Any]:
     }  # fmt: skip
 
 
-PAGE_POLICY = "default-src 'none'; style-src 'unsafe-inline'; script-src 'self' 'unsafe-inline'; connect-src 'self'"
+PAGE_POLICY = (
+    "default-src 'none'; style-src 'unsafe-inline'; script-src 'self' 'unsafe-inline'; connect-src 'self'; "
+    "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+)
+PAGE_HEADERS = {"content-security-policy": PAGE_POLICY, "referrer-policy": "no-referrer"}
 
 
 def routes(origins: Mapping[str, str]) -> Table:
@@ -240,6 +251,6 @@ def routes(origins: Mapping[str, str]) -> Table:
 
     async def reference(request: Request) -> Response:
         page = resources.files("sottovoce.collector").joinpath("reference.html").read_bytes()
-        return Response(200, page, HTML, {"content-security-policy": PAGE_POLICY})
+        return Response(200, page, HTML, PAGE_HEADERS)
 
     return {"/openapi.json": {"GET": describe}, "/docs": {"GET": reference}}

@@ -21,6 +21,9 @@ OPTIONS = {
 }
 TIMEOUTS = "SET statement_timeout = '30s'; SET idle_in_transaction_session_timeout = '60s'; SET synchronous_commit = on"
 
+LOCK_TIMEOUT = "2s"
+"""How long to wait for somebody who reads a whole table, such as a backup, before a group stays open for longer."""
+
 
 class PostgresStore(Store):
     """A store in a database that `url` (postgresql://...) names."""
@@ -30,6 +33,7 @@ class PostgresStore(Store):
         "int": "INTEGER",
         "blob": "BYTEA",
         "keyed": "",
+        "empty": "TRUNCATE",
         "numbers": "generate_series(0, CAST(? AS INTEGER) - 1) AS numbers(i)",
     }
     begin: ClassVar = ("BEGIN", f"SELECT pg_advisory_xact_lock({LOCK})")
@@ -55,6 +59,7 @@ class PostgresStore(Store):
         return Full("the disk of the database is full") if full else Unavailable(f"the database fails: {reason:.200}")
 
     def _version(self, connection: Any) -> int:
+        connection.execute("SET LOCAL statement_timeout = 0")  # An upgrade may rewrite a large table.
         connection.execute("CREATE TABLE IF NOT EXISTS meta (version BIGINT NOT NULL)")
         found = connection.execute("SELECT version FROM meta").fetchone()
         return int(found[0]) if found else 0
@@ -62,6 +67,21 @@ class PostgresStore(Store):
     def _set_version(self, connection: Any, version: int) -> None:
         connection.execute("DELETE FROM meta")
         connection.execute("INSERT INTO meta VALUES (%s)", [version])
+
+    def _empty(self, connection: Any, table: str) -> None:
+        """Deleted rows stay in their file until it is vacuumed; TRUNCATE takes another file and removes the old one."""
+        connection.execute(f"SET LOCAL lock_timeout = '{LOCK_TIMEOUT}'")
+        connection.execute(f"TRUNCATE {table}")
+
+    def _forget(self) -> None:
+        """Nothing: what its log keeps is up to the server."""
+
+    def _keep_secret(self, name: bytes, secret: bytes) -> bytes:
+        """In the database: all collectors that share it need the key, and have nothing else in common."""
+        return secret
+
+    def _find_secret(self, name: bytes, kept: bytes) -> bytes:
+        return kept
 
     @property
     def size(self) -> int:

@@ -30,6 +30,8 @@ class Published:
     number: int
     survey: Survey
     document: bytes
+    invited: bool = False
+    """Whether it takes reports by invitation alone."""
 
     @cached_property
     def layout(self) -> Layout:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from sottovoce import files
 from sottovoce.collector import http
 from sottovoce.collector.http import JSON
 from sottovoce.collector.records import Published
@@ -151,7 +152,7 @@ def to_table(findings: Sequence[Finding], query: Query) -> Any:
 
 def _csv(table: Any) -> bytes:
     sink = pa.BufferOutputStream()
-    load("pyarrow.csv").write_csv(table, sink)
+    files.write_csv(table, sink)
     return bytes(sink.getvalue())
 
 

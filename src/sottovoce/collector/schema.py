@@ -11,13 +11,15 @@ from typing import Protocol
 
 from sottovoce.errors import StoreError
 
-VERSION = 3
+VERSION = 4
 
 
 class Runner(Protocol):
-    """What runs the statements: {blob}, {whole} and {keyed} are put in by the dialect."""
+    """What runs the statements: {blob}, {whole}, {keyed} and {empty} are put in by the dialect."""
 
     def script(self, statements: str) -> None: ...
+
+    def finds(self, statement: str) -> bool: ...
 
 
 def version_1(store: Runner) -> None:
@@ -42,7 +44,7 @@ def version_1(store: Runner) -> None:
 
 
 def version_2(store: Runner) -> None:
-    """Invitations: a hash for each, and whether it is spent. Nothing says by which report."""
+    """Invitations: a hash for each, and whether it is spent."""
     store.script("""
         ALTER TABLE surveys ADD COLUMN invited {whole} NOT NULL DEFAULT 0;
         CREATE TABLE invitations (
@@ -56,7 +58,30 @@ def version_3(store: Runner) -> None:
     store.script("CREATE TABLE batches (survey {whole} NOT NULL, id {blob} NOT NULL, PRIMARY KEY (survey, id)) {keyed}")
 
 
-MIGRATIONS: tuple[Callable[[Runner], None], ...] = (version_1, version_2, version_3)
+def version_4(store: Runner) -> None:
+    """Reports that wait with their invitations, locked, and the name of the key that opens them.
+
+    The places of the rows that an older version wrote tell which invitation was spent by which report. Rows of one
+    transaction, in the order of their hashes and ids, do not.
+    """
+    store.script("""
+        CREATE TABLE waiting (
+            invitation {blob} PRIMARY KEY, report {blob} NOT NULL UNIQUE, survey {whole} NOT NULL,
+            wave {whole} NOT NULL, data {blob} NOT NULL
+        ) {keyed};
+        CREATE TABLE waiting_key (name {blob} PRIMARY KEY, secret {blob} NOT NULL) {keyed};
+    """)
+    if store.finds("SELECT 1 FROM invitations WHERE spent = 1"):
+        for table, order in (("invitations", "survey, hash"), ("reports", "survey, id")):
+            store.script(f"""
+                CREATE TABLE moved AS SELECT * FROM {table};
+                {{empty}} {table};
+                INSERT INTO {table} SELECT * FROM moved ORDER BY {order};
+                DROP TABLE moved
+            """)  # noqa: S608
+
+
+MIGRATIONS: tuple[Callable[[Runner], None], ...] = (version_1, version_2, version_3, version_4)
 """The step to each version from the one before."""
 
 

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import asyncio
+import contextlib
 import gc
 import signal
 import socket
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from typing import Any
 
-from sottovoce.collector.http import JSON, Problem, Receive, Request, Scope, Send, to_json
+from sottovoce.collector.connections import ConnectionLimits, protocol
+from sottovoce.collector.proxies import Proxies
 from sottovoce.collector.service import Service
 from sottovoce.errors import FileError
 from sottovoce.lazy import load
@@ -22,7 +22,8 @@ SWITCH = 0.001
 GARBAGE = 200_000
 """New objects between two searches for garbage: thousands of requests that wait make many, and none in cycles."""
 
-HEAD_BYTES = 2**15
+OTHER_FILES = 256
+"""Files that a service opens besides its connections."""
 
 
 def listen(host: str, port: int) -> socket.socket:
@@ -46,19 +47,29 @@ def run(
     head_seconds: float = 10.0,
     idle_seconds: int = 30,
     drain_seconds: int = 30,
+    write_seconds: float = 30.0,
     connections: int = 10_000,
+    connections_per_address: int = 1_000,
 ) -> None:
     """Serve until SIGTERM or SIGINT. Then no new connections; what was taken in is written and acknowledged.
 
-    No address and no user agent is logged: there is no access log.
+    No address and no user agent is logged: there is no access log. See `ConnectionLimits` for what one client may do.
     """
     uvicorn = load("uvicorn")
+    limits = ConnectionLimits(
+        head_seconds,
+        write_seconds=write_seconds,
+        connections=connections,
+        connections_per_address=connections_per_address,
+        proxies=getattr(app, "proxies", Proxies()),
+    )
+    _allow_files(connections + OTHER_FILES)
     sys.setswitchinterval(SWITCH)
     gc.freeze()
     gc.set_threshold(GARBAGE)
     config = uvicorn.Config(
         app,
-        http=_protocol(head_seconds, connections),
+        http=protocol(limits),
         ws="none",
         lifespan="on",
         access_log=False,
@@ -84,7 +95,7 @@ def _server(uvicorn: Any, app: Any, started: Callable[[], None]) -> Any:
                 app.ending.set()
             await super().shutdown(sockets=sockets)
 
-        @contextmanager
+        @contextlib.contextmanager
         def capture_signals(self) -> Iterator[None]:
             """Signals end the server, and having ended is no error."""
             old = {number: signal.signal(number, self.handle_exit) for number in (signal.SIGINT, signal.SIGTERM)}
@@ -97,92 +108,14 @@ def _server(uvicorn: Any, app: Any, started: Callable[[], None]) -> Any:
     return Server
 
 
-async def crowded(scope: Scope, receive: Receive, send: Send) -> None:
-    """The answer to a request when there are too many connections."""
-    problem = Problem(503, "busy", "there are too many connections", {"retry-after": "1", "connection": "close"})
-    await problem.response().send(send, Request(scope, receive), asyncio.Event())
-
-
-class Joining:
-    """A transport that sends the head of a response and its body by one call of the system, not two."""
-
-    def __init__(self, transport: Any) -> None:
-        self._transport, self._head = transport, b""
-        self.is_closing, self.abort = transport.is_closing, transport.abort
-
-    def write(self, data: bytes) -> None:
-        if self._head:
-            self._transport.write(self._head + data)
-            self._head = b""
-        elif data.startswith(b"HTTP/1.1 ") and b"\r\ncontent-length: " in data:
-            self._head = data
-        else:
-            self._transport.write(data)
-
-    def flush(self) -> None:
-        if self._head:
-            self.write(b"")
-
-    def close(self) -> None:
-        self.flush()
-        self._transport.close()
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._transport, name)
-
-
-def _protocol(seconds: float, connections: int) -> Any:
-    """HTTP on one connection, which is cut if the head of a request does not come in time or does not end.
-
-    What is not HTTP, or one connection too many, gets an error of the same shape as all others.
-    """
-    base = load("uvicorn.protocols.http.httptools_impl").HttpToolsProtocol
-
-    class Protocol(base):  # type: ignore[misc, valid-type]
-        late: Any = None
-        head = 0
-
-        def connection_made(self, transport: Any) -> None:
-            super().connection_made(transport)
-            self.transport = Joining(transport)
-            self._expect()
-
-        def connection_lost(self, exc: Exception | None) -> None:
-            self._cancel()
-            super().connection_lost(exc)
-
-        def data_received(self, data: bytes) -> None:
-            if self.late is None and (self.cycle is None or self.cycle.response_complete):
-                self._expect()
-            if self.late is not None:
-                self.head += len(data)
-            super().data_received(data)
-            if self.late is not None and self.head > HEAD_BYTES:
-                self.transport.abort()
-
-        def on_headers_complete(self) -> None:
-            self._cancel()
-            if len(self.connections) > connections:
-                self.app = crowded
-            super().on_headers_complete()
-
-        def on_response_complete(self) -> None:
-            self.transport.flush()
-            super().on_response_complete()
-
-        def send_400_response(self, msg: str) -> None:
-            body = to_json({"error": {"code": "bad_http", "message": "this is not a request of HTTP/1.1"}})
-            head = f"HTTP/1.1 400 Bad Request\r\ncontent-type: {JSON}\r\ncontent-length: {len(body)}\r\n"
-            self.transport.write(head.encode("ascii") + b"connection: close\r\n\r\n" + body)
-            self.transport.close()
-
-        def _expect(self) -> None:
-            self.head = 0
-            self.late = self.loop.call_later(seconds, self.transport.abort)
-
-        def _cancel(self) -> None:
-            if self.late is not None:
-                self.late.cancel()
-                self.late = None
-
-    return Protocol
+def _allow_files(count: int) -> None:
+    """Every connection is an open file, and many systems allow a process 1,024 unless it asks for more."""
+    try:
+        import resource
+    except ImportError:  # Not on Windows, which has no such limit.
+        return
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = count if hard == resource.RLIM_INFINITY else min(count, hard)
+    if soft != resource.RLIM_INFINITY and soft < wanted:
+        with contextlib.suppress(OSError, ValueError):
+            resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))

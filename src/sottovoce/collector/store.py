@@ -9,8 +9,9 @@ from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
-from sottovoce.collector.adding import PART, Adding
+from sottovoce.collector.adding import PART
 from sottovoce.collector.records import Published, Row
+from sottovoce.collector.releasing import Releasing
 from sottovoce.errors import ParameterError
 from sottovoce.lazy import numpy as np
 from sottovoce.survey import Survey
@@ -22,7 +23,7 @@ ROWS = 10_000
 """Reports read at a time."""
 
 
-class Store(Adding):
+class Store(Releasing):
     """Surveys, reports, tallies and tokens in a database."""
 
     def __init__(self) -> None:
@@ -55,13 +56,16 @@ class Store(Adding):
         return True
 
     def close_survey(self, name: str) -> None:
-        """Take no more reports. Those that were acknowledged before stay."""
+        """Take no more reports. Those that were acknowledged before stay, and the last groups are closed."""
         with self._transaction() as connection:
             self._run(
                 connection,
                 "UPDATE surveys SET state = 'closed', closed_at = ? WHERE id = ? AND state = 'open'",
                 [_today(), name],
             )
+        to = self.survey(name)
+        if to is not None:
+            self.settle(to)
 
     def known(self, name: str) -> Published | None:
         """A survey by its id if it was looked up before: published surveys never change."""
@@ -70,12 +74,12 @@ class Store(Adding):
     def survey(self, name: str) -> Published | None:
         """A survey by its id."""
         if name not in self._published:
-            found = self._read("SELECT number, document FROM surveys WHERE id = ?", [name])
+            found = self._read("SELECT number, document, invited FROM surveys WHERE id = ?", [name])
             if not found:
                 return None
             number, document = int(found[0][0]), bytes(found[0][1])
             survey = Survey.loads(document)
-            self._published[name] = Published(number, survey, document)
+            self._published[name] = Published(number, survey, document, invited=bool(found[0][2]))
         return self._published[name]
 
     def surveys(self) -> list[dict[str, Any]]:

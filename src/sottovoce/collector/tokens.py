@@ -38,7 +38,7 @@ def role_of(store: Store, token: str) -> str | None:
 
 
 def invite(store: Store, to: Published, count: int) -> list[str]:
-    """New invitations, each good for one report. The store has their hashes, and nothing that links them to reports."""
+    """New invitations, each good for one report. The store has their hashes, linked to reports by groups alone."""
     made = [secrets.token_urlsafe(16) for _ in range(count)]
     store.add_invitations(to, [invitation_hash(code) for code in made])
     return made

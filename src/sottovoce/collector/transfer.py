@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -21,9 +22,13 @@ ROWS = 10_000
 
 
 def export(store: Store, to: Published, path: Path) -> int:
-    """Write all reports of a survey to a Parquet file, by their random ids; how many there were."""
+    """Write all reports of a survey to a Parquet file, by their random ids; how many there were.
+
+    Reports by invitation are not among them while they wait for their group.
+    """
     if path.suffix != ".parquet":
         raise FileError(f"{path}: an export must end in .parquet")
+    store.settle(to, expired=to.survey.expires is not None and datetime.now(UTC) >= to.survey.expires)
     count = 0
     with files.writing(path) as part:
         shape = columns.schema(to.survey)

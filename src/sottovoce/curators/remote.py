@@ -10,6 +10,8 @@ from http.client import HTTPException
 from typing import Any
 
 from sottovoce import canonical
+from sottovoce.curators import signature
+from sottovoce.curators.identity import Identity
 from sottovoce.errors import SottovoceError
 from sottovoce.transport import AGAIN, Rejected, Undelivered
 
@@ -27,19 +29,27 @@ _OPENER = urllib.request.build_opener(_NoRedirect, urllib.request.ProxyHandler({
 
 
 class Remote:
-    """Asks curators at their addresses. A step may be asked for again: it is answered with the same bytes."""
+    """Asks curators at their addresses. A step may be asked for again: it is answered with the same bytes.
 
-    def __init__(self, urls: dict[str, str], timeout: float = 60.0, attempts: int = 4) -> None:
-        self.urls, self.timeout, self.attempts = urls, timeout, attempts
+    With an `identity` every request is signed by it, for curators that take requests from one coordinator alone.
+    """
+
+    def __init__(
+        self, urls: dict[str, str], timeout: float = 60.0, attempts: int = 4, identity: Identity | None = None
+    ) -> None:
+        self.urls, self.timeout, self.attempts, self.identity = urls, timeout, attempts, identity
 
     def ask(self, name: str, step: str, request: Any) -> Any:
         """The answer of a curator; `Rejected` if it refuses, `Undelivered` if none comes."""
         url, body, reason = f"{self.urls[name]}/v1/tasks/{step}", canonical.dumps(request), "no attempt was made"
+        headers = {"user-agent": "sottovoce", "content-type": "application/json"}
+        if self.identity is not None:
+            headers[signature.HEADER] = signature.sign(self.identity, name, step, body)
         for attempt in range(self.attempts):
             if attempt:
                 time.sleep(WAIT * 2 ** (attempt - 1))
             try:
-                return self._once(url, body)
+                return self._once(url, body, headers)
             except urllib.error.HTTPError as error:
                 with error:
                     if error.code not in AGAIN:
@@ -51,8 +61,7 @@ class Remote:
                 raise Undelivered("the answer is not that of a curator") from None
         raise Undelivered(f"no answer after {self.attempts} attempts: {reason}")
 
-    def _once(self, url: str, body: bytes) -> Any:
-        headers = {"user-agent": "sottovoce", "content-type": "application/json"}
+    def _once(self, url: str, body: bytes, headers: dict[str, str]) -> Any:
         with _OPENER.open(urllib.request.Request(url, body, headers), timeout=self.timeout) as answer:  # noqa: S310
             return canonical.loads(answer.read(MAX_ANSWER))
 

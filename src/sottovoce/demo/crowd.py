@@ -20,6 +20,7 @@ from sottovoce import transport
 from sottovoce.client import Respondent
 from sottovoce.demo import town
 from sottovoce.errors import SottovoceError
+from sottovoce.hiding import Hiding
 from sottovoce.ledger import Entries, Ledger
 from sottovoce.survey import Survey
 
@@ -55,7 +56,7 @@ class Device(Respondent):
     """A device like any other, over a ledger in memory."""
 
     def __init__(self, ledger: Pocket) -> None:
-        self.ledger, self.pins = ledger, {}
+        self.ledger, self.pins, self.key, self.hiding = ledger, {}, None, Hiding(keyring=False)
         self.clock = lambda: datetime.now(UTC)
 
 

@@ -4,6 +4,7 @@ Nothing here holds more than a few batches, so memory does not grow with a file.
 only when it is whole.
 """
 
+from sottovoce.files.csv_text import write_csv
 from sottovoce.files.paths import reading, writing
 from sottovoce.files.pipeline import in_order, workers
 from sottovoce.files.reports import KEY, VERSION, ReportFile, batch_rows, write_reports
@@ -21,6 +22,7 @@ __all__ = [
     "is_listed",
     "reading",
     "workers",
+    "write_csv",
     "write_reports",
     "write_table",
     "writing",

@@ -8,6 +8,7 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
+from sottovoce import durable
 from sottovoce.errors import DomainError, FileError, ParameterError
 
 
@@ -29,7 +30,10 @@ def reading(path: Path) -> Iterator[None]:
 
 @contextlib.contextmanager
 def writing(path: Path) -> Iterator[Path]:
-    """A temporary file beside `path` that takes its name when all went well, and vanishes when not."""
+    """A temporary file beside `path` that takes its name when all went well, and vanishes when not.
+
+    Once it has the name, it is on the disk, and stays there when the power is cut.
+    """
     try:
         handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".part")
     except OSError as error:
@@ -39,7 +43,7 @@ def writing(path: Path) -> Iterator[Path]:
     try:
         yield part
         os.chmod(part, 0o666 & ~_umask())
-        os.replace(part, path)
+        durable.replace(part, path)
     except OSError as error:
         raise FileError(f"{path}: cannot be written: {error.strerror or error}") from None
     finally:

@@ -10,6 +10,7 @@ from typing import Any
 
 from sottovoce.domain import Domain, Options, Scale, Text
 from sottovoce.errors import DomainError, FileError
+from sottovoce.files.csv_text import write_csv
 from sottovoce.files.paths import reading, writing
 from sottovoce.lazy import load
 from sottovoce.lazy import pyarrow as pa
@@ -269,7 +270,7 @@ def write_table(path: Path, table: Any) -> None:
     """Write an Arrow table to a CSV, Parquet or Arrow file."""
     with writing(path) as part:
         if path.suffix == ".csv":
-            load("pyarrow.csv").write_csv(table, str(part))
+            write_csv(table, str(part))
         elif path.suffix in (".parquet", ".arrow"):
             with writer(part, path.suffix, table.schema) as file:
                 file.write_table(table)

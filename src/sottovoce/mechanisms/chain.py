@@ -170,11 +170,20 @@ def _symmetric_flip(permanent: Bloom, first: float) -> Fraction:
     return 1 - round_down((wanted - (1 - kept)) / (2 * kept - 1))
 
 
-def numbered(rows: NDArray[np.int64]) -> NDArray[np.int64]:
-    """A number for each row of places, the same for the same set of them."""
-    if rows.ndim == 1:
-        return rows
-    ordered = np.sort(rows, axis=1)
-    ordered[:, 1:][ordered[:, 1:] == ordered[:, :-1]] = -1
-    numbers: NDArray[np.int64] = np.unique(np.sort(ordered, axis=1), axis=0, return_inverse=True)[1].reshape(-1)
-    return numbers
+def answers_sent(codes: NDArray[np.int64], changes: int | None) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Which permanent answer each report sends, by the rule of `Memoized._step`. A row of codes is one person's waves.
+
+    The first result has an entry for each person and value, in the order in which they come up: the place, row by row,
+    of the first report with that value. The second has an entry for each report: the number of the entry it sends.
+    With a bound on changes, a person's values beyond the first `changes` + 1 send the last one of those.
+    """
+    people, waves = codes.shape
+    values = np.unique(codes, return_inverse=True)[1].reshape(codes.shape)
+    own = np.arange(people)[:, None] * (int(values.max()) + 1) + values
+    _, first, entry = np.unique(own, return_index=True, return_inverse=True)
+    order = np.argsort(first)
+    sent: NDArray[np.int64] = np.argsort(order)[entry.reshape(-1)]
+    if changes is not None:
+        begins = np.searchsorted(first[order], np.arange(people) * waves)
+        sent = np.minimum(sent, begins.repeat(waves) + changes)
+    return first[order], sent

@@ -6,6 +6,7 @@ from fractions import Fraction
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from sottovoce.domain import Text
 from sottovoce.mechanisms.bloom import Bloom, Filter
 from sottovoce.mechanisms.chain import odds, worst_split
 from sottovoce.mechanisms.longitudinal import Longitudinal, check_count
@@ -24,6 +25,7 @@ class Chained(Longitudinal):
 
     permanent: Any
     instantaneous: Any
+    changes: int | None
 
     if TYPE_CHECKING:  # This differs between listed values and texts: see `memoized_kinds`.
         _permanents: ClassVar[tuple[type, ...]]
@@ -41,6 +43,10 @@ class Chained(Longitudinal):
         _place_many: Any
         _join: Any
         _join_many: Any
+        _name: Any
+        """What stands for a value in a memory: two values never share it."""
+        _hashes_values: Any
+        """Whether what is randomized is the place of a value and not the value itself."""
 
         def tally(self) -> Tally[Any]: ...
 
@@ -100,9 +106,12 @@ class Chained(Longitudinal):
     def epsilon_pattern(self, reports: int) -> float:
         """The first report costs `epsilon`, and each further one at most what tells two permanent answers apart.
 
-        More cannot be said by adding up: two reports of one permanent answer may cost more than twice `epsilon`.
+        More cannot be said by adding up: two reports of one permanent answer may cost more than twice `epsilon`. A
+        device with one permanent answer for all values shows no change at all.
         """
         reports = check_count("reports", reports, 1)
+        if self.changes == 0:
+            return self.epsilon_over(reports)
         one, zero, bits = self.instantaneous.p, self.instantaneous.q, 1
         apart = one / zero
         if self._in_bits:  # Two permanent answers may differ in every bit.
@@ -110,9 +119,12 @@ class Chained(Longitudinal):
         return float_above(Fraction(self.epsilon) + (reports - 1) * bits * Fraction(log_above(apart)))
 
     def _answers(self, changes: int) -> int:
-        """How many permanent answers so many changes may bring into play."""
-        answers = check_count("changes", changes, 0) + 1
-        return min(answers, self._size) if self._hashes == 1 else answers  # Sets of bits are too many to run out.
+        """How many permanent answers so many changes may bring into play: one for each value, as far as are drawn.
+
+        Values that share a bucket have answers of their own, so that the number of buckets is no limit.
+        """
+        drawn = 1 + min(check_count("changes", changes, 0), changes if self.changes is None else self.changes)
+        return drawn if isinstance(self.domain, Text) else min(drawn, self.domain.size)
 
     @property
     def _hashes(self) -> int:

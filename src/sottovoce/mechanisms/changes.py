@@ -10,7 +10,7 @@ from sottovoce.domain import Domain, Label
 from sottovoce.errors import ParameterError
 from sottovoce.lazy import numpy as np
 from sottovoce.mechanisms.krr import KRR
-from sottovoce.mechanisms.longitudinal import Longitudinal, Memory, Step, check_count
+from sottovoce.mechanisms.longitudinal import Hide, Longitudinal, Memory, Step, check_count
 from sottovoce.mechanisms.randomized_response import TRUTH_VALUES
 from sottovoce.privacy import Probability, log_above
 from sottovoce.randomness import SYSTEM, Keystream, Source
@@ -110,10 +110,6 @@ class Changes(Longitudinal):
     def epsilon_pattern(self, reports: int) -> float:
         return self.epsilon_over(reports)
 
-    def _key(self, code: int, memory: Memory) -> int:
-        """Nothing of a history shows through: to an observer, all of them have one pattern."""
-        return 0
-
     # What a device does.
 
     @property
@@ -126,13 +122,23 @@ class Changes(Longitudinal):
         return law | {report: Fraction(1, 2 * self.orders) for report in range(2, 2 * self.orders)}
 
     def begin(self, source: Source = SYSTEM) -> Memory:
+        source = source.role("cohort")
         drawn = {"order": source.below(self.orders), "kept": 1 + source.below(self.changes)}
         return drawn | {"wave": 0, "value": 0, "changes": 0, "sign": 0}
 
-    def step(self, value: object, memory: Memory, source: Source = SYSTEM, wave: int | None = None) -> Step:
-        """One wave; those that were skipped before it count as waves in which nothing changed and nothing was sent."""
-        self._check(memory)
-        made = super().step(value, self._caught_up(memory, wave), source)
+    def step(
+        self,
+        value: object,
+        memory: Memory,
+        source: Source = SYSTEM,
+        wave: int | None = None,
+        hide: Hide | None = None,
+    ) -> Step:
+        """One wave; those that were skipped before it count as waves in which nothing changed and nothing was sent.
+
+        No answer is kept under the name of a value, so that there is nothing to hide.
+        """
+        made = super().step(value, self._caught_up(self._checked(memory), wave), source)
         return made if memory["wave"] else replace(made, epsilon=self.epsilon_forever)
 
     def _caught_up(self, memory: Memory, wave: int | None) -> Memory:
@@ -150,14 +156,14 @@ class Changes(Longitudinal):
         """How often "up" is said: of no change, of a change up, and of one down, which is the last."""
         return COIN, self.p, Probability(1 - self.p)
 
-    def _step(self, code: int, memory: Memory, source: Source) -> Step:
+    def _step(self, code: int, memory: Memory, source: Source, hide: Hide) -> Step:
         wave, changed = memory["wave"] + 1, code - memory["value"]
         if wave > self.waves:
             raise ParameterError(f"the mechanism is for {self.waves} waves, and all of them are over")
         changes = memory["changes"] + abs(changed)
         sign = (memory["sign"], changed)[(changed != 0) & (changes == memory["kept"])]
         ends = wave % (1 << memory["order"]) == 0
-        up = source.bernoulli(self._chances[sign * ends])
+        up = source.role("instantaneous", code).bernoulli(self._chances[sign * ends])
         kept = {"wave": wave, "value": code, "changes": changes, "sign": (sign, 0)[ends]}
         cost = self.epsilon_forever if wave == 1 else 0.0
         return Step(2 * memory["order"] + up, memory | kept, cost)

@@ -12,7 +12,7 @@ from sottovoce.domain import Domain, Label
 from sottovoce.errors import ParameterError
 from sottovoce.lazy import numpy as np
 from sottovoce.mechanisms.combinations import Combinations, sample, sample_many
-from sottovoce.mechanisms.longitudinal import Longitudinal, Memory, Step, check_count
+from sottovoce.mechanisms.longitudinal import Hide, Longitudinal, Memory, Step, check_count
 from sottovoce.privacy import GRID, Probability, check_epsilon, check_probability, exp_below, log_above, round_down
 from sottovoce.randomness import SYSTEM, Keystream, Source
 from sottovoce.reports import Index, Report
@@ -139,18 +139,16 @@ class DBitFlip(Longitudinal):
         return law
 
     def begin(self, source: Source = SYSTEM) -> Memory:
-        return {"sample": self._sets.number(sample(self.domain.size, self.sampled, source)), "answers": {}}
+        drawn = sample(self.domain.size, self.sampled, source.role("cohort"))
+        return {"sample": self._sets.number(drawn), "answers": {}}
 
-    def _key(self, code: int, memory: Memory) -> int:
-        return code
-
-    def _step(self, code: int, memory: Memory, source: Source) -> Step:
-        number, answers = memory["sample"], memory["answers"]
-        known = str(code) in answers
-        told = answers[str(code)] if known else self._tell(code, number, source)
-        cost = 0.0 if known else self._loss(len(answers) + 1) - self._loss(len(answers))
+    def _step(self, code: int, memory: Memory, source: Source, hide: Hide) -> Step:
+        """Bits are drawn in every wave and kept for a new value only, so that the work tells nothing of the value."""
+        number, answers, key = memory["sample"], memory["answers"], hide(str(code))
+        told = answers.get(key, self._tell(code, number, source.role("permanent", code)))
+        cost = (self._loss(len(answers) + 1) - self._loss(len(answers)), 0.0)[key in answers]
         report = self.shape.check(number << self.sampled | told)
-        return Step(report, memory | {"answers": answers | {str(code): told}}, cost)
+        return Step(report, memory | {"answers": answers | {key: told}}, cost)
 
     def _tell(self, code: int, number: int, source: Source) -> int:
         members = enumerate(self._sets.members(number))

@@ -2,15 +2,18 @@
 
 What such a mechanism costs depends on how often it is asked and on how often the value changes. Two numbers say it.
 `epsilon_over` and `epsilon_after` compare histories with the same *pattern*: their values may differ in every wave, but
-the same waves share a permanent answer, as when both change at the same times. `epsilon_pattern` compares any two
+they change at the same times and return to the values of the same earlier waves. `epsilon_pattern` compares any two
 histories whatsoever, also one that changes with one that never does. Where a permanent answer is sent again and again,
 the moment at which it is replaced shows, so that the second number grows with the reports and may be infinite.
+
+A permanent answer belongs to a value, never to what the value is hashed to. Two values in one bucket would otherwise
+share an answer, and that they do would tell them from a pair that does not.
 """
 
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -25,6 +28,9 @@ if TYPE_CHECKING:
 
 Memory = dict[str, Any]
 """What a device keeps between two waves: numbers, text and lists, ready for JSON. Only its mechanism can read it."""
+
+Hide = Callable[[str], str]
+"""What a device makes of the name of a value before it is looked up or kept, so that its store does not show it."""
 
 
 @dataclass(frozen=True)
@@ -64,41 +70,38 @@ class Longitudinal(Mechanism):
     def epsilon_pattern(self, reports: int) -> float:
         """What so many reports cost among all histories: a bound, and infinite where a change may show for certain."""
 
-    def pattern(self, codes: Sequence[int], memory: Memory) -> tuple[int, ...]:
-        """For each wave of a history the first one with which it shares a permanent answer.
-
-        It may depend on what the device drew at the beginning.
-        """
-        keys = [self._key(code, memory) for code in codes]
-        return tuple(keys.index(key) for key in keys)
-
-    @abstractmethod
-    def _key(self, code: int, memory: Memory) -> int | str:
-        """What the permanent answer of a value is kept under: values with one key share one."""
-
     # What a device does.
 
     @abstractmethod
     def begin(self, source: Source = SYSTEM) -> Memory:
         """What a device draws once, before its first answer and without a look at it."""
 
-    def step(self, value: object, memory: Memory, source: Source = SYSTEM, wave: int | None = None) -> Step:
+    def step(
+        self,
+        value: object,
+        memory: Memory,
+        source: Source = SYSTEM,
+        wave: int | None = None,
+        hide: Hide | None = None,
+    ) -> Step:
         """One wave. It changes nothing: what to keep for the next wave is in the result.
 
         Which wave it is, counted from 0, matters to mechanisms that count them; if nothing is said, it is the next.
+        Answers are kept under what `hide` makes of the names of their values; it must be the same in all waves.
         """
-        self._check(memory)
-        return self._step(self._encode(value, source), memory, source)
+        return self._step(self._encode(value, source), self._checked(memory), source, hide or str)
 
-    def _check(self, memory: object) -> None:
+    def _checked(self, memory: object) -> Memory:
+        """A memory that this mechanism can read."""
         if not isinstance(memory, dict) or set(memory) != set(self.remembers):
             raise ParameterError(f"a memory of {self.name} must have just the fields {', '.join(self.remembers)}")
+        return memory
 
     @abstractmethod
-    def _step(self, code: int, memory: Memory, source: Source) -> Step: ...
+    def _step(self, code: Any, memory: Memory, source: Source, hide: Hide) -> Step: ...
 
     def _perturb(self, code: int, source: Source) -> Report:
-        return self._step(code, self.begin(source), source).report
+        return self._step(code, self.begin(source), source, str).report
 
     # What a simulation does.
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterable
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -37,6 +38,13 @@ class MemoizedValues(Memoized, Pure):
     @cached_property
     def _inner(self) -> KRR | Unary:
         return self.permanent._bucket_response if isinstance(self.permanent, LocalHash) else self.permanent
+
+    @property
+    def _hashes_values(self) -> bool:
+        return isinstance(self.permanent, LocalHash)
+
+    def _name(self, code: int) -> str:
+        return str(code)
 
     @cached_property
     def cohorts(self) -> int:
@@ -89,7 +97,10 @@ class MemoizedValues(Memoized, Pure):
 
 
 class MemoizedTexts(Memoized, Cohorts):
-    """Over texts: the device's cohort is drawn once, and an answer is remembered for each bucket or set of bits."""
+    """Over texts: the device's cohort is drawn once, and an answer is remembered for each text.
+
+    The code of one answer is the text's bytes. In a column it is their fingerprint, which is enough to simulate.
+    """
 
     permanent: Hashed | Bloom
     _permanents: ClassVar[tuple[type, ...]] = (Hashed, Bloom)
@@ -122,8 +133,17 @@ class MemoizedTexts(Memoized, Cohorts):
     def hashing(self) -> Hashes:
         return self.permanent.hashing
 
-    def _place(self, code: int, cohort: int) -> Any:
-        return self.permanent._place(code, cohort)
+    _hashes_values: ClassVar[bool] = True
+
+    def _code(self, data: bytes) -> bytes:
+        return data
+
+    def _name(self, code: bytes) -> str:
+        """Two texts never share it, as they may share the fingerprint that places are made of. All are as long."""
+        return hashlib.sha256(code).hexdigest()
+
+    def _place(self, code: bytes, cohort: int) -> Any:
+        return self.permanent._place(self.hashing.fingerprint(code), cohort)
 
     def _place_many(self, codes: NDArray[np.int64], cohorts: NDArray[np.int64]) -> NDArray[np.int64]:
         return self.permanent._place_many(codes, cohorts)

@@ -22,7 +22,7 @@ FOLDER = Path(__file__).parent
 CLIENT = FOLDER.parents[2] / "clients" / "js"
 """Where the client for browsers is in a checkout. A wheel holds it beside the pages."""
 
-CLIENT_FILES = ("sottovoce.js", "seal.js")
+CLIENT_FILES = ("sottovoce.js", "seal.js", "personal-key.js")
 KINDS = {
     ".html": "text/html; charset=utf-8",
     ".css": "text/css; charset=utf-8",

@@ -71,7 +71,7 @@ function begin(survey) {
   const cards = survey.questions.map((question) => (question.kind === "text" ? wordsCard : questionCard)(survey, question));
   page.cards = [healthCard(survey), ...cards, groupsCard(survey, () => page.state), methodsCard(survey)].filter(Boolean);
   const count = element("p", { class: "count" });
-  page.cards.push({ show: (state) => count.replaceChildren(element("strong", { class: "number" }, number(state.reports)), ` ${say("results.reports", { state: say(`results.${state.state}`) })}`) });
+  page.cards.push({ show: (state) => count.replaceChildren(element("strong", { class: "number" }, number(state.reports)), ` ${say("results.reports", { state: say(`results.${state.state}`) })}`, state.waiting ? element("span", { class: "help waiting" }, ` · ${say("results.waiting", { count: number(state.waiting) })}`) : "") });
   put("main", element("h1", {}, theirs(survey.title)), count, guarantee(survey), controls(survey),
     cards.map(({ node }) => node), page.cards.slice(cards.length + 1).map(({ node }) => node).filter(Boolean),
     element("div", { class: "columns" }, budgetCard(survey), page.cards[0].node), aboutCard(survey));

@@ -8,8 +8,11 @@ const receipts = new IndexedStore("sottovoce-receipts");
 
 export const me = new Respondent({ store });
 
-/** The reports to a survey that were drawn and charged, by wave. */
-export const drawn = ({ digest }) => store.update((state) => [state, state?.surveys?.[digest]?.reports ?? {}]);
+/** What was drawn for a survey, by wave: reports that were charged to be sent, and drafts that were only shown. */
+export async function drawn({ digest }) {
+  await me.ledger(); // A store of a former version is brought up to date.
+  return store.update((state) => [state, state.surveys[digest] ?? { reports: {}, drafts: {} }]);
+}
 
 /** When the collector acknowledged a report, or nothing. */
 export const acknowledged = (report) => receipts.update((state) => [state, state?.acknowledged?.[report] ?? null]);

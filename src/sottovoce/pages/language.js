@@ -42,8 +42,8 @@ export function say(key, values = {}) {
 /** Whether there is such a string. */
 export const has = (key) => STRINGS[key.split(".")[0]]?.[key.split(".")[1]] !== undefined;
 
-/** A select to change the language; the page is loaded again in it. */
-export function switcher(element) {
+/** A select to change the language; the page is loaded again in it, with a fragment that it must not lose. */
+export function switcher(element, fragment = () => "") {
   const entries = languages.map((tag) =>
     element("option", { value: tag, lang: tag, selected: tag === language }, STRINGS.common.language[tag]),
   );
@@ -55,6 +55,7 @@ export function switcher(element) {
     }
     const place = new URL(location.href);
     place.searchParams.set("lang", target.value);
+    place.hash = [place.hash.slice(1), fragment()].filter(Boolean).join("&");
     location.replace(place);
   };
   return element(

@@ -37,7 +37,7 @@ export const steps = (now) =>
   element(
     "ol",
     { class: "steps", "aria-label": say("respondent.steps") },
-    ["answer", "check", "sent"].map((key) =>
+    ["answer", "final", "check", "sent"].map((key) =>
       element("li", key === now ? { "aria-current": "step" } : {}, say(`respondent.step_${key}`)),
     ),
   );
@@ -58,6 +58,8 @@ export function head(survey) {
 export function guarantee(survey) {
   const cost = survey.epsilon;
   const remembers = survey.questions.some(({ mechanism }) => mechanism.begin);
+  const bounds = JSON.parse(survey.canonical).questions.map(({ mechanism }) => mechanism);
+  const changes = bounds.filter((written) => written.mechanism === "memoized").map((written) => written.changes ?? -1);
   const values = { epsilon: String(cost), factor: factor(cost), belief: number(belief(cost)) };
   const mixed = element("p", { hidden: true });
   if (survey.shuffle)
@@ -79,6 +81,7 @@ export function guarantee(survey) {
         [remembers ? "you_remember" : "you", survey.trust, "everybody", "network"].map((key) =>
           element("li", {}, say(`trust.${key}`)),
         ),
+        Math.max(...changes) >= 0 && element("li", {}, say("trust.follows", { changes: Math.max(...changes) })),
       ),
       element("p", {}, say("respondent.exact", values)),
       mixed,

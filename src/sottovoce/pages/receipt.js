@@ -25,6 +25,7 @@ export async function receipt(context, ask) {
     charges: own,
     sent: body,
   };
+  const file = `receipt-${survey.id}-${sent.id.slice(0, 8)}.json`;
   const rows = [
     ["survey", theirs(survey.title, "dd")],
     ["report", element("dd", {}, element("code", {}, sent.id))],
@@ -81,17 +82,16 @@ export async function receipt(context, ask) {
       element(
         "div",
         { class: "actions" },
-        button("receipt.download", () => download(`receipt-${survey.id}-${sent.id.slice(0, 8)}.json`, record), {
-          class: "plain",
-        }),
+        button("receipt.download", () => download(file, `${JSON.stringify(record, null, 2)}\n`), { class: "plain" }),
       ),
     ),
     await ledger(() => receipt(context, ask), true),
   );
 }
 
-function download(name, record) {
-  const place = URL.createObjectURL(new Blob([`${JSON.stringify(record, null, 2)}\n`], { type: "application/json" }));
+/** Offer a text as a file. Nothing is sent. */
+export function download(name, text, type = "application/json") {
+  const place = URL.createObjectURL(new Blob([text], { type }));
   element("a", { href: place, download: name }).click();
   setTimeout(() => URL.revokeObjectURL(place), 1000);
 }

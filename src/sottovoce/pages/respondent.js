@@ -1,12 +1,14 @@
-/** The page of a person who answers: odds, rehearsal, the bytes that would be sent, one draw, a receipt, the ledger. */
+/** The page of a person who answers: odds, rehearsal, final answers, one draw, the bytes, a receipt, the ledger. */
 
+import { arrived, takeKey } from "./key-link.js"; // First: a key does not stay in the address.
 import { Refusal, StoreError, Survey } from "./sottovoce.js";
 import { deliver, fetchSurvey, hand, Rejected } from "./delivery.js";
 import { acknowledge, acknowledged, drawn, me, sealed } from "./device.js";
-import { element, put, theirs } from "./dom.js";
+import { element, put } from "./dom.js";
+import { check, confirm } from "./final.js";
+import { keyProblem, memoryCard, remembers, useKey } from "./keys.js";
 import { number, say, switcher } from "./language.js";
 import { ledger } from "./ledger.js";
-import { labelOf, meaning } from "./odds.js";
 import { button, forTechnicians, guarantee, head, note, paragraph, publicCard, questionCard, show } from "./parts.js";
 import { refusalNote, resultsLink, steps, sum, waveOf } from "./parts.js";
 import { receipt } from "./receipt.js";
@@ -26,6 +28,17 @@ async function ask(context) {
     show(title, about, closed, element("div", { class: "actions" }, resultsLink()), await ledger(again, true));
     return;
   }
+  const known = await drawn(survey);
+  const draft = known.drafts[wave];
+  if (draft) {
+    check({ ...context, body: draft.body, keyed: Boolean(known.key) }, release);
+    return;
+  }
+  const problem = keyProblem(survey, known, again);
+  if (problem) {
+    show(title, about, problem, memoryCard(survey, again, true), await ledger(again));
+    return;
+  }
   const cards = survey.questions.map((question, at) => questionCard(survey, question, written[question.id], at));
   const open = publicCard(survey.covariates);
   const submit = async (event) => {
@@ -38,9 +51,8 @@ async function ask(context) {
       return;
     }
     const given = (list) => Object.fromEntries(list.map((one) => [one.id, one.read()]));
-    await guarded(context, () =>
-      check({ ...context, again: form, answers: given(cards), covariates: given(open.fields) }),
-    );
+    const next = { ...context, answers: given(cards), covariates: given(open.fields) };
+    confirm(next, { go: () => guarded(context, () => draw(next)), back });
   };
   const form = element(
     "form",
@@ -55,11 +67,22 @@ async function ask(context) {
     element("div", { class: "actions" }, element("button", { type: "submit" }, say("respondent.see"))),
     element("p", { class: "soft small" }, say("respondent.nothing_yet")),
   );
-  const page = [about, waveOf(survey, wave), steps("answer"), guarantee(survey), form];
+  const memory = (remembers(survey) || me.key) && memoryCard(survey, again);
+  const page = [about, waveOf(survey, wave), steps("answer"), guarantee(survey), memory, form];
   const back = async () => show(title, page, await ledger(again));
-  Object.assign(form, { back });
   await back();
 }
+
+/** The one draw of a wave. It makes the answers final; then it is shown. */
+async function draw(context) {
+  const { survey, wave, answers, covariates } = context;
+  const keyed = Boolean(me.key);
+  check({ ...context, body: await me.preview(survey, answers, { wave, covariates }), keyed }, release);
+}
+
+/** Charge what was drawn and shown, and send it. */
+const release = (context) =>
+  guarded(context, async () => send({ ...context, body: await me.answer(context.survey, {}, { wave: context.wave }) }));
 
 /** Run a step; what goes wrong is shown on the page. */
 async function guarded(context, step) {
@@ -68,82 +91,6 @@ async function guarded(context, step) {
   } catch (error) {
     failed(error, context);
   }
-}
-
-/** One row of what will be sent: the question, the answer that stays here, and what the report says. */
-function checkRow(question, written, answer, report) {
-  const own =
-    question.kind === "multiple"
-      ? answer.map((value) => labelOf({}, value)).join(", ") || say("common.nothing")
-      : labelOf(question, answer);
-  return element(
-    "section",
-    { class: "sent" },
-    theirs(question.text, "h2"),
-    element(
-      "dl",
-      { class: "pairs" },
-      element("dt", {}, say("check.own")),
-      theirs(own, "dd"),
-      element("dt", {}, say("check.report")),
-      element("dd", {}, theirs(meaning(question, written, report).text, "strong")),
-    ),
-  );
-}
-
-const hostOf = ({ shuffle }) => (shuffle ? new URL(shuffle.address).host : location.host);
-
-/** All that would be sent, before it is. */
-async function check(context) {
-  const { survey, written, wave, answers, covariates, again } = context;
-  const body = await me.preview(survey, answers, { wave, covariates });
-  const { reports } = JSON.parse(body);
-  const size = new TextEncoder().encode(body).length;
-  const sending = button("check.send", async () => {
-    sending.disabled = true;
-    await guarded(context, async () =>
-      send({ ...context, body: await me.answer(survey, answers, { wave, covariates }) }),
-    );
-  });
-  show(
-    element("h1", {}, say("check.title")),
-    steps("check"),
-    element(
-      "section",
-      { class: "card" },
-      paragraph("check.drawn"),
-      survey.questions.map((question) =>
-        checkRow(question, written[question.id], answers[question.id], reports[question.id]),
-      ),
-      survey.covariates.length > 0 &&
-        element(
-          "section",
-          { class: "sent" },
-          element("h2", {}, say("respondent.public")),
-          element(
-            "dl",
-            { class: "pairs" },
-            survey.covariates.map((one) => [theirs(one.text ?? one.id, "dt"), theirs(covariates[one.id], "dd")]),
-          ),
-        ),
-    ),
-    element(
-      "section",
-      { class: "card" },
-      element("h2", {}, say("check.bytes")),
-      paragraph("check.bytes_help", { size, host: hostOf(survey) }),
-      survey.shuffle && paragraph("check.sealed"),
-      element("pre", { tabindex: "0", id: "bytes" }, body),
-      element("p", { class: "soft small" }, say("check.fields")),
-    ),
-    element(
-      "div",
-      { class: "actions" },
-      sending,
-      button("check.back", () => again.back(), { class: "plain" }),
-    ),
-    element("p", { class: "soft small" }, say("check.once")),
-  );
 }
 
 /** Send until it is acknowledged; a wait says why, for how long, and can be cut short. */
@@ -253,15 +200,15 @@ function failed(error, context) {
   );
 }
 
-/** The wave to begin with: one that is named in the address, or the last that was answered, or the first. */
-function firstWave({ waves }, reports) {
+/** The wave to begin with: one that is named in the address, or the last for which a draw was made, or the first. */
+function firstWave({ waves }, { reports, drafts }) {
   const named = Number(asked.get("wave") ?? NaN) - 1;
   if (Number.isInteger(named) && named >= 0 && named < waves) return named;
-  return Math.max(0, ...Object.keys(reports).map(Number));
+  return Math.max(0, ...Object.keys({ ...reports, ...drafts }).map(Number));
 }
 
 async function begin() {
-  document.getElementById("switch").append(switcher(element));
+  document.getElementById("switch").append(switcher(element, () => (me.key ? `key=${me.key.toText()}` : "")));
   put("foot", element("p", {}, say("common.foot")));
   const waiting = put(
     "main",
@@ -272,10 +219,25 @@ async function begin() {
   const written = Object.fromEntries(
     JSON.parse(survey.canonical).questions.map((question) => [question.id, question.mechanism]),
   );
-  const reports = await drawn(survey);
-  const wave = firstWave(survey, reports);
-  const body = reports[wave];
+  const enter = (key) => arrive({ survey, written }, key).catch((error) => failed(error));
+  addEventListener("hashchange", () => {
+    const key = takeKey();
+    if (key !== null) enter(key);
+  });
+  await enter(arrived);
+}
+
+/** Go where a person left off: to the receipt, to sending, to what was drawn, or to the questions. */
+async function arrive({ survey, written }, key) {
+  const known = await drawn(survey);
+  const wave = firstWave(survey, known);
+  const body = known.reports[wave];
   const context = { survey, written, wave, body };
+  if (key !== null && !useKey(key, survey)) {
+    const [title, about] = head(survey);
+    show(title, about, note("bad", say("key.wrong"), paragraph("key.wrong_help")));
+    return;
+  }
   const at = body && (await acknowledged(JSON.parse(body).id));
   if (at) await receipt({ ...context, at }, ask);
   else if (body) await guarded(context, () => send(context));

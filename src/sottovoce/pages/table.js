@@ -3,10 +3,13 @@
 import { element } from "./dom.js";
 import { say } from "./language.js";
 
-/** Text for a cell of CSV. Programs that calculate take a text which begins like a formula for one: it gets a mark. */
+const FORMULA = /^'*([ \t\r\n\f\v]*[=+\-@＝＋－＠]|[\t\r\n])/;
+const NUMBER = /^[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?$/;
+
+/** Text for a cell of CSV. A spreadsheet takes a text that begins like a formula for one: it gets an apostrophe, as in Python. */
 function cell(value) {
   const text = value === null || value === undefined ? "" : String(value);
-  const safe = typeof value === "string" && /^[=+\-@\t\r]/.test(text) && !Number.isFinite(Number(text)) ? `'${text}` : text;
+  const safe = typeof value === "string" && FORMULA.test(text) && !NUMBER.test(text) ? `'${text}` : text;
   return /[",\n\r]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe;
 }
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from sottovoce import durable
 from sottovoce.errors import FileError
 from sottovoce.shuffler.app import Shuffler
 from sottovoce.shuffler.store import ShufflerStore
@@ -18,7 +19,7 @@ def open_store(data: str | Path, survey: Survey, extra: int | None = None) -> Sh
     """The store of a survey's shuffler in the folder `data`, made if need be."""
     folder = Path(data)
     try:
-        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        durable.make_folder(folder, 0o700)
     except OSError as error:
         raise FileError(f"{folder}: cannot be made: {error.strerror}") from None
     return ShufflerStore(folder / FILE, survey, extra)

@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 from typing import Any, Unpack
 
 from sottovoce import envelope
+from sottovoce.collector.hosts import from_a_page, host_of, is_loopback
 from sottovoce.collector.http import Problem, Request, Response
 from sottovoce.collector.metrics import SHUFFLER, Metrics
 from sottovoce.collector.records import Unavailable
@@ -37,7 +38,7 @@ class Shuffler(Service):
         key: PrivateKey,
         url: str,
         *,
-        max_body: int = 2**24,
+        max_body: int = 2**22,
         clock: Callable[[], datetime] = lambda: datetime.now(UTC),
         forwarding: dict[str, Any] | None = None,
         **limits: Unpack[Limits],
@@ -51,6 +52,7 @@ class Shuffler(Service):
         self.size = envelope.outer_size(self.survey)
         place = f"/v1/surveys/{self.survey.id}"
         self.router.add({place: {"GET": self.show_survey}, f"{place}/reports": {"POST": self.take}})
+        self.open_to_pages = frozenset([place, f"{place}/reports"])
 
     def start(self) -> None:
         super().start()
@@ -92,7 +94,7 @@ class Shuffler(Service):
         if not data or len(data) % self.size:
             raise Problem(400, "malformed", f"the body must be envelopes of {self.size:,} bytes, got {len(data):,}")
         opened = functools.partial(self._opened, data)
-        return opened() if len(data) <= FEW * self.size else await asyncio.to_thread(opened)
+        return opened() if len(data) <= FEW * self.size else await self.parse(opened)
 
     def _opened(self, data: bytes) -> list[Letter]:
         parts = [data[at : at + self.size] for at in range(0, len(data), self.size)]
@@ -107,7 +109,8 @@ class Shuffler(Service):
         return await super().health(request)
 
     async def show_metrics(self, request: Request) -> Response:
-        if request.address not in HERE or request.header(b"forwarded") or request.header(b"x-forwarded-for"):
+        passed_on = request.header(b"forwarded") or request.header(b"x-forwarded-for")
+        if request.address not in HERE or passed_on or not is_loopback(host_of(request)) or from_a_page(request):
             raise Problem(404, "not_found", "there is nothing at this address")
         waiting = sum((await asyncio.to_thread(self.store.waiting)).values())
         text = self.metrics.text(waiting=waiting, undelivered_batches=len(await asyncio.to_thread(self.store.batches)))

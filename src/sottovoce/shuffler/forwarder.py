@@ -80,7 +80,9 @@ class Forwarder(threading.Thread):
         batch = self.store.batch(name)
         try:
             body = batch.to_bytes(self.store.survey, self.key)
-            transport.post(f"{self.url}/batches", body, envelope.SEALED, attempts=1, timeout=self.timeout)
+            known = {envelope.BATCH_HEADER: envelope.batch_pass(self.store.survey, self.key, len(body))}
+            address = f"{self.url}/batches"
+            transport.post(address, body, envelope.SEALED, headers=known, attempts=1, timeout=self.timeout)
         except Rejected as error:
             self._postpone(name, self.refused_seconds, error.code)
         except Undelivered:

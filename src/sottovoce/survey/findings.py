@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from datetime import UTC, datetime
 
-from sottovoce.mechanisms import Longitudinal
+from sottovoce.mechanisms import Longitudinal, Memoized
 from sottovoce.planning import Finding, lint
+from sottovoce.render import plural
 from sottovoce.survey.document import Survey
 
 LARGE = 4.0
@@ -41,6 +42,8 @@ def _costs(survey: Survey) -> Iterator[Finding]:
         message = f"{item.id}: {survey.waves:,} waves cost epsilon = {cost:.6g}, not {once:.6g}"
         if isinstance(item.mechanism, Longitudinal):
             message += f" ({item.mechanism.epsilon_forever:.6g} if the answer never changes; when it does may show)"
+        if isinstance(item.mechanism, Memoized) and item.mechanism.changes is not None:
+            message += f"; beyond {plural(item.mechanism.changes, 'change')} reports are about an earlier answer"
         yield Finding("warning", "waves", message)
     if survey.epsilon > LARGE:
         yield Finding("warning", "budget", f"the answers of one person cost epsilon = {survey.epsilon:.6g} together")

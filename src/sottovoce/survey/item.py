@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from sottovoce.domain import Domain
 from sottovoce.errors import ParameterError, SottovoceError
 from sottovoce.mechanisms import Longitudinal, Mechanism, mechanism
+from sottovoce.mechanisms.memoized import MAX_CHANGES
 from sottovoce.privacy import MAX_EPSILON, float_below
 from sottovoce.survey import checks, remembered
 from sottovoce.survey.kinds import FIELDS, KINDS, Kind
@@ -56,6 +57,8 @@ class Item:
     memoize: bool = False
     permanent: float | None = None
     """For a memoized question, what any number of reports of one answer may cost; by default twice one report."""
+    changes: int | None = None
+    """For a memoized question, how many changes of the answer a device follows; by default all of them."""
     epsilon: float | None = None
     """What one report may cost; once published, what it costs."""
     settled: Mechanism | None = None
@@ -81,7 +84,7 @@ class Item:
     def _read(cls, data: object) -> Item:
         kind = KINDS[COMMON["kind"]("kind", checks.mapping(data).get("kind"))]
         required, optional = COMMON | kind.required, kind.optional
-        fields = checks.check_fields(data, required, (*optional, "epsilon", "mechanism", "memoize"))
+        fields = checks.check_fields(data, required, (*optional, "epsilon", "mechanism", "memoize", "changes"))
         made = {name: check(name, fields[name]) for name, check in required.items()}
         made |= {n: check(n, fields[n]) if n in fields else default for n, (check, default) in optional.items()}
         item = cls(**kind.complete(made), **_asking(kind, fields))
@@ -110,6 +113,12 @@ class Item:
             return remembered.within(self, KINDS[self.kind].domain(self), share, waves, f"{salt}/{self.id}")
         return self.build(min(float_below(share / waves), float(MAX_EPSILON)), salt)
 
+    def price_of_changes(self, share: float, waves: int, n: int) -> list[remembered.Followed]:
+        """What following more or fewer changes would cost in accuracy; nothing, if no answer is remembered."""
+        if not self.memoize or waves == 1:
+            return []
+        return remembered.price_of_changes(self, KINDS[self.kind].domain(self), share, waves, n)
+
     def query(self) -> Query:
         """What curators who hold the answers are asked to add up; an error if they cannot."""
         return KINDS[self.kind].query(self)
@@ -120,12 +129,13 @@ class Item:
 
     def settle(self, made: Mechanism) -> Item:
         """The same question with its mechanism fixed, and its exact cost."""
-        return replace(self, by="auto", memoize=False, permanent=None, settled=made, epsilon=made.epsilon)
+        return replace(self, by="auto", memoize=False, permanent=None, changes=None, settled=made, epsilon=made.epsilon)
 
     def cost(self, waves: int) -> Fraction:
         """What the question may cost a person in so many waves: nothing yet, if it has no epsilon.
 
-        A remembered answer costs once, as long as it stays the same. Here it is taken to change in every wave.
+        A remembered answer costs once, as long as it stays the same. Here it is taken to change in every wave, of
+        which a device follows as many changes as it may.
         """
         if self.epsilon is None:
             return Fraction(0)
@@ -146,6 +156,8 @@ class Item:
         record["mechanism"] = self.by if self.settled is None else self.settled.to_dict()
         if self.memoize:
             record["memoize"] = {"permanent": self.permanent} if self.permanent is not None else True
+        if self.changes is not None:
+            record["changes"] = self.changes
         return record
 
 
@@ -162,9 +174,9 @@ def _asking(kind: Kind, fields: Mapping[str, Any]) -> dict[str, Any]:
     cost = checks.epsilon("epsilon", fields["epsilon"]) if "epsilon" in fields else None
     if not isinstance(asked, Mapping):
         by = checks.one_of("auto", *kind.by)("mechanism", asked)
-        return {"by": by, "epsilon": cost, **_remembering(fields.get("memoize", False), cost)}
-    if "memoize" in fields:
-        raise ParameterError("memoize goes with the name of a mechanism: one that is written out says it all")
+        return {"by": by, "epsilon": cost, **_remembering(fields.get("memoize", False), cost), **_following(fields)}
+    for name in {"memoize", "changes"} & set(fields):
+        raise ParameterError(f"{name} goes with the name of a mechanism: one that is written out says it all")
     made = mechanism(asked)
     if cost is not None and cost != made.epsilon:
         raise ParameterError(f"epsilon must be what the mechanism costs, {made.epsilon!r}, got {cost!r}")
@@ -181,6 +193,15 @@ def _remembering(memoize: Any, cost: float | None) -> dict[str, Any]:
     if cost is None or cost >= permanent:
         raise ParameterError(f"epsilon must be given, and below permanent = {permanent:g}, got {cost}")
     return {"memoize": True, "permanent": permanent}
+
+
+def _following(fields: Mapping[str, Any]) -> dict[str, Any]:
+    """How many changes of a remembered answer a device follows."""
+    if "changes" not in fields:
+        return {}
+    if not fields.get("memoize"):
+        raise ParameterError("changes is for a question with memoize: without it every wave is drawn afresh")
+    return {"changes": checks.whole(0, MAX_CHANGES)("changes", fields["changes"])}
 
 
 @dataclass(frozen=True)

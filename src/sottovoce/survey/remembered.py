@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+import math
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 from sottovoce.domain import Domain, Text
-from sottovoce.field import is_order
-from sottovoce.mechanisms import KRR, Bloom, Hashed, LocalHash, RandomizedResponse, Unary
+from sottovoce.mechanisms import KRR, Hashed, LocalHash, RandomizedResponse, Unary
 from sottovoce.mechanisms.choose import MAX_BITS
 from sottovoce.mechanisms.memoized import Memoized
 from sottovoce.privacy import MAX_EPSILON, float_below
@@ -19,28 +19,63 @@ if TYPE_CHECKING:
 TWICE = 2
 """What any number of reports of one answer may cost, in reports, unless a question says otherwise."""
 
-MOST_BUCKETS = 16
-
 
 def costing(item: Item, domain: Domain | Text, first: float, salt: str = "") -> Memoized:
     """The best mechanism one report of which costs at most `first`."""
-    permanent, more = TWICE * first if item.permanent is None else item.permanent, _hashing(domain, salt)
-    return _best(Memoized.of(name, domain, permanent=permanent, first=first, **more) for name in _names(item, domain))
+    permanent = TWICE * first if item.permanent is None else item.permanent
+    return _best(item, domain, permanent, first, salt)
 
 
 def within(item: Item, domain: Domain | Text, share: Fraction, waves: int, salt: str = "") -> Memoized:
     """The best mechanism that costs at most a share of the budget, even if the answer changes in every wave."""
-    return _best(
-        Memoized.of(
-            name, domain, permanent=permanent, first=permanent / TWICE, buckets=buckets, **_hashing(domain, salt)
-        )
-        for name, buckets, most in _ways(item, domain, waves)
-        for permanent in [min(float_below(share / min(waves, most)), float(MAX_EPSILON))]
+    each = float_below(share / permanent_answers(item.changes, domain, waves))
+    permanent = min(each, float(MAX_EPSILON))
+    return _best(item, domain, permanent, permanent / TWICE, salt)
+
+
+def permanent_answers(changes: int | None, domain: Domain | Text, waves: int) -> int:
+    """How many permanent answers a person pays for at most: one for each change, value and wave, whatever is least."""
+    drawn = waves if changes is None else min(waves, changes + 1)
+    return drawn if isinstance(domain, Text) else min(drawn, domain.size)
+
+
+@dataclass(frozen=True)
+class Followed:
+    """What it takes to follow so many changes of an answer, or all of them (None), within a budget."""
+
+    changes: int | None
+    answers: int
+    """Permanent answers that a person pays for at most."""
+    permanent: float
+    """What each of them costs."""
+    first: float
+    """What one report costs."""
+    error: float
+    """The standard error of a frequency in one wave."""
+
+
+MAX_CHANGES_SHOWN = 5
+
+
+def price_of_changes(item: Item, domain: Domain | Text, share: float, waves: int, n: int) -> list[Followed]:
+    """For no change, one, two and so on, and for all of them: what a wave of n people is worth at the same cost."""
+    most = permanent_answers(None, domain, waves) - 1
+    rows = []
+    for changes in (*range(min(most, MAX_CHANGES_SHOWN + 1)), None):
+        made = within(replace(item, changes=changes), domain, Fraction(share), waves)
+        answers = permanent_answers(changes, domain, waves)
+        rows.append(Followed(changes, answers, made.epsilon_forever, made.epsilon, math.sqrt(made.variance / n)))
+    return rows
+
+
+def _best(item: Item, domain: Domain | Text, permanent: float, first: float, salt: str) -> Memoized:
+    """Hash functions depend on the salt."""
+    more: dict[str, Any] = {"salt": salt} if isinstance(domain, Text) else {}
+    made = (
+        Memoized.of(name, domain, permanent=permanent, first=first, changes=item.changes, **more)
+        for name in _names(item, domain)
     )
-
-
-def _hashing(domain: Domain | Text, salt: str) -> dict[str, Any]:
-    return {"salt": salt} if isinstance(domain, Text) else {}
+    return min(made, key=lambda m: (m.variance, m.bits))
 
 
 def _names(item: Item, domain: Domain | Text) -> list[str]:
@@ -51,20 +86,3 @@ def _names(item: Item, domain: Domain | Text) -> list[str]:
     if domain.size == 2:
         return [RandomizedResponse.name]
     return [KRR.name, LocalHash.name, *([Unary.name] if domain.size <= MAX_BITS else [])]
-
-
-def _ways(item: Item, domain: Domain | Text, waves: int) -> Iterator[tuple[str, int | None, int]]:
-    """Mechanisms, hashing with several numbers of buckets, and how many permanent answers each may have."""
-    for name in _names(item, domain):
-        if name == LocalHash.name:
-            yield name, None, 1 << (domain.size - 1).bit_length()
-            few = (buckets for buckets in range(2, MOST_BUCKETS + 1) if is_order(buckets))
-            yield from ((name, buckets, buckets) for buckets in few if buckets < domain.size)
-        elif name == Hashed.name:
-            yield from ((name, buckets, buckets) for buckets in range(2, MOST_BUCKETS + 1))
-        else:
-            yield name, None, waves if name == Bloom.name else domain.size
-
-
-def _best(made: Iterable[Memoized]) -> Memoized:
-    return min(made, key=lambda m: (m.variance, m.bits))

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import math
 
-from sottovoce.mechanisms import Sets
+from sottovoce.mechanisms import Mechanism, Memoized, Sets
 from sottovoce.mechanisms.pure import Pure
 from sottovoce.planning.words import count_of
+from sottovoce.render import plural
 from sottovoce.survey.item import Item
 
 
@@ -19,6 +20,13 @@ def in_words(item: Item) -> str:
     'of 100 people who answer no, 27 send yes'
     """
     m = item.mechanism
+    if isinstance(m, Memoized) and m.changes is not None:
+        followed = plural(m.changes, "change")
+        return f"{_one_report(m)}; a device follows {followed} of the answer, then goes on with the last one"
+    return _one_report(m)
+
+
+def _one_report(m: Mechanism) -> str:
     if isinstance(m, Pure) and m.domain.size == m.cells == 2:
         no, yes = m.domain.labels
         return "of {1:,} people who answer {2}, {0:,} send {3}".format(*count_of(float(m.q)), no, yes)

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING
 
 from sottovoce.lazy import numpy as np
 from sottovoce.lazy import scipy
-from sottovoce.models.shuffle.lattice import GONE, LEAST, STAGE, TAIL, UNIT
+from sottovoce.models.shuffle.lattice import GONE, LEAST, STAGE, TAIL, UNIT, log_size
 from sottovoce.models.shuffle.solve import least, normal_epsilon
 
 if TYPE_CHECKING:
@@ -192,7 +192,11 @@ class Bits:
         base = ones[:, None] * set_[:near] + (others - ones)[:, None] * unset[:near]
         seen = size if whole else 5 * size // 6  # The threshold lies near the middle, or at the mean.
         off, on = (_density(base + m * log[:near] + angle, length, seen) for log in (unset, set_))
-        slip = _slip(np.abs(np.exp(base.real)), (others + m) * np.maximum(sizes, others_)[:near], length)
+        rough = ones[:, None] * sizes[:near] + (others - ones)[:, None] * others_[:near]
+        slip = max(
+            _slip(np.exp((base + m * log[:near]).real), rough + m * size_of_log[:near], length)
+            for log, size_of_log in ((unset, others_), (set_, sizes))
+        )
         scale, between = self._scale(ones, others)
         return Rows(first, off, on, scale, between, self._tilt, slip, 0.0 if whole else 2 * math.exp(-TAIL))
 
@@ -209,11 +213,15 @@ def _grown(chance: float, rest: float, tilt: float) -> float:
 
 
 def _logarithm(chance: float, rest: float, length: int) -> tuple[NDArray[np.complex128], NDArray[np.float64]]:
-    """The logarithm of a coin's characteristic function with small relative errors, and its size."""
+    """The logarithm of a coin's characteristic function, and what its error is a few units of.
+
+    That is its size, and where the function nearly vanishes the inverse of the function.
+    """
     half = np.pi / length * np.arange(length // 2 + 1)
-    real = 0.5 * np.log1p(np.maximum(-4 * chance * rest * np.sin(half) ** 2, -1 + 1e-300))
-    imaginary = -np.arctan2(chance * np.sin(2 * half), 1 - 2 * chance * np.sin(half) ** 2)
-    return real + 1j * imaginary, np.abs(real) + np.abs(imaginary)
+    across, along = chance * np.sin(2 * half), 1 - 2 * chance * np.sin(half) ** 2
+    real = log_size(-4 * chance * rest * np.sin(half) ** 2, np.hypot(along, across))
+    imaginary = -np.arctan2(across, along)
+    return real + 1j * imaginary, np.abs(real) + np.abs(imaginary) + np.expm1(-real)
 
 
 def _near(logs: NDArray[np.float64], length: int) -> int:

@@ -41,6 +41,9 @@ GONE = 90.0
 HUGE = 600.0
 """An exponent that no sum which matters comes near."""
 
+VANISHING = 8 * UNIT
+"""A characteristic function this close to 0 is taken to be this large: its error is at least as large."""
+
 LEAST = 1e-300
 """More than all that is lost where a probability is too small for a float."""
 
@@ -151,11 +154,12 @@ def _slope(values: NDArray[np.float64], weights: NDArray[np.float64], tilt: floa
 
 
 def _cumulant(values: NDArray[np.float64], weights: NDArray[np.float64], tilt: float) -> float:
+    """The logarithm of the mean of e^(tilt * value), with small relative errors of the mean near 1 and near 0 alike."""
     exponents = tilt * values
     shift = max(float(exponents.max()), 0.0)
-    if shift > 600:
-        return shift + math.log(float(weights @ np.exp(exponents - shift)) + 1e-300)
-    return math.log1p(float(weights @ np.expm1(exponents)) + (float(weights.sum()) - 1))
+    if shift <= 600 and (beyond := float(weights @ np.expm1(exponents)) + (float(weights.sum()) - 1)) > -0.5:
+        return math.log1p(beyond)
+    return shift + math.log(float(weights @ np.exp(exponents - shift)) + LEAST)
 
 
 def _pulls(values: NDArray[np.float64], reach: float) -> NDArray[np.float64]:
@@ -187,11 +191,13 @@ def _power(
 
 
 def _near(places: NDArray[np.int64], chances: NDArray[np.float64], n: int, length: int) -> NDArray[np.int64]:
-    """The frequencies at which the n-th power of a characteristic function is not negligible."""
+    """The frequencies at which the n-th power of a characteristic function is not negligible.
+
+    The transform of one step is off by less than 1e-13: what seems to be 0 need not be negligible for few steps.
+    """
     one = np.zeros(length)
     np.add.at(one, places, chances)
-    with np.errstate(divide="ignore"):
-        return np.flatnonzero(n * np.log(np.abs(np.fft.rfft(one))) > -GONE)
+    return np.flatnonzero(n * np.log(np.abs(np.fft.rfft(one)) + 1e-13) > -GONE)
 
 
 def _logarithm(
@@ -199,7 +205,8 @@ def _logarithm(
 ) -> tuple[NDArray[np.complex128], NDArray[np.float64]]:
     """The logarithm of a characteristic function at some frequencies, and what its error is a few units of.
 
-    It is close to 0 where it matters, so that it is computed from what the function lacks to 1.
+    It is close to 0 where many steps matter, so that it is computed from what the function lacks to 1. Few steps matter
+    also where the function nearly vanishes: there its relative error is a few units over its size.
     """
     lack, drift, rough = (np.zeros(near.size) for _ in range(3))
     for place, chance in zip(places.tolist(), chances.tolist(), strict=True):
@@ -209,8 +216,17 @@ def _logarithm(
         lack -= 2 * chance * np.sin(half) ** 2
         drift -= chance * sine
         rough += chance * np.abs(sine)
-    real = 0.5 * np.log1p(np.maximum(2 * lack + lack**2 + drift**2, -1 + UNIT))
-    return real + 1j * np.arctan2(drift, 1 + lack), rough - 2 * lack
+    real = log_size(2 * lack + lack**2 + drift**2, np.hypot(1 + lack, drift))
+    return real + 1j * np.arctan2(drift, 1 + lack), rough - 2 * lack + np.expm1(-real)
+
+
+def log_size(above_one: NDArray[np.float64], size: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The logarithm of a characteristic function's size, given both its square less 1 and itself.
+
+    The first has small relative errors where the function is near 1, the second where it nearly vanishes.
+    """
+    near_one = 0.5 * np.log1p(np.maximum(above_one, -0.5))
+    return np.where(above_one > -0.5, near_one, np.log(np.maximum(size, VANISHING)))
 
 
 def spread(values: NDArray[np.float64], weights: NDArray[np.float64], fine: float = FINE) -> Lattice:
@@ -287,7 +303,7 @@ def _tails(window: Window) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     tails, slips = (
         np.append(np.cumsum(each[::-1])[::-1], 0.0) for each in (window.chances * weights, window.slip * weights)
     )
-    slips += 2 * UNIT * tails.size * np.abs(tails) + float(weights[-1]) * window.outside
+    slips += 2 * UNIT * (tails.size + 16) * np.abs(tails) + float(weights[-1]) * window.outside
     slips[:-1] += weights * window.outside
     slips[:-1][window.scale - window.tilt * window.values > HUGE] = math.exp(HUGE)
     return tails, slips

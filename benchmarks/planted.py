@@ -1,0 +1,82 @@
+"""Mistakes planted by name: each once passed the tests, and now must not.
+
+A plant replaces one piece of text, which must be in its file exactly once. To add one, add it here, and run
+`python benchmarks/mutants.py --planted NAME`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+POWER, COUNTS = "tests/test_power_loss.py", "tests/test_spark_counts.py"
+
+
+@dataclass(frozen=True)
+class Plant:
+    name: str
+    file: str
+    old: str
+    new: str
+    tests: tuple[str, ...]
+    """What pytest is to run: at least one of these must fail with the mistake, and none without it."""
+
+
+def _outlives(work: str) -> tuple[str, ...]:
+    """The tests in which the power is cut while something is done."""
+    return (f"{POWER}::test_what_was_acknowledged_outlives_a_power_cut[{work}]",)
+
+
+def _unsynced() -> list[Plant]:
+    """The stores do not wait for the disk: not at all, or not for all that they need."""
+    ledger, collector = "src/sottovoce/ledger.py", "src/sottovoce/collector/sqlite.py"
+    store, pragma = "src/sottovoce/shuffler/store.py", "PRAGMA synchronous"
+    return [
+        Plant("ledger-off", ledger, f"{pragma} = EXTRA", f"{pragma} = OFF", _outlives("device")),
+        Plant("ledger-full", ledger, f"{pragma} = EXTRA", f"{pragma} = FULL", _outlives("device")),
+        Plant("collector-off", collector, f"{pragma} = FULL", f"{pragma} = OFF", _outlives("collector")),
+        Plant("collector-normal", collector, f"{pragma} = FULL", f"{pragma} = NORMAL", _outlives("collector")),
+        Plant("shuffler-off", store, '"synchronous = FULL"', '"synchronous = OFF"', _outlives("shuffler")),
+        Plant("shuffler-normal", store, '"synchronous = FULL"', '"synchronous = NORMAL"',
+              (f"{POWER}::test_the_shuffler_waits_for_the_disk",)),
+        Plant("postgres-commit-off", "src/sottovoce/collector/postgres.py", "synchronous_commit = on",
+              "synchronous_commit = off", (f"{POWER}::test_the_collector_waits_for_the_disk",)),
+    ]  # fmt: skip
+
+
+def _unsynced_files() -> list[Plant]:
+    file, folder = "    sync_file(part)\n", "    sync_folder(path.parent)\n"
+    durable, replace = "src/sottovoce/durable.py", "    os.replace(part, path)\n"
+    linked = "    finally:\n        part.unlink()\n"
+    return [
+        Plant("running-tally-unsynced", durable, file + replace, replace, _outlives("running")),
+        Plant("running-tally-unnamed", durable, replace + folder, replace, _outlives("running")),
+        Plant("sealed-file-unsynced", durable, file + replace, replace, _outlives("sealed")),
+        Plant("key-unsynced", durable, f"    {file}        os.link", "        os.link", _outlives("key")),
+        Plant("key-unnamed", durable, linked + folder, linked, _outlives("key")),
+        Plant("folder-unnamed", durable, f"exist_ok=True)\n{folder}", "exist_ok=True)\n", _outlives("collector")),
+    ]
+
+
+def _counting() -> list[Plant]:
+    spark = "src/sottovoce/spark.py"
+    return [
+        Plant("spark-last-batch", spark, "            kinds = batch.schema\n",
+              "            kinds, found = batch.schema, {}\n", (COUNTS,)),
+        Plant("spark-first-part-cells", spark, "in table.column(CELLS))", "in table.column(CELLS)[:1])", (COUNTS,)),
+        Plant("spark-first-part-n", spark, "sum(table.column(N).to_pylist())", "table.column(N).to_pylist()[0]",
+              (COUNTS,)),
+    ]  # fmt: skip
+
+
+def _limits() -> list[Plant]:
+    checks, tests = "src/sottovoce/survey/checks.py", ("tests/test_limits.py",)
+    return [
+        Plant("survey-id-65", checks, "[a-z0-9-]{1,64}", "[a-z0-9-]{1,65}", tests),
+        Plant("question-id-63", checks, "[a-z][a-z0-9_-]{0,63}", "[a-z][a-z0-9_-]{0,62}", tests),
+        Plant("units-one-more", "src/sottovoce/accounting.py", "MAX_UNITS = 10_000", "MAX_UNITS = 10_001", tests),
+        Plant("units-at-the-limit", "src/sottovoce/accounting.py", "if len(costs) <= MAX_UNITS",
+              "if len(costs) < MAX_UNITS", tests),
+    ]  # fmt: skip
+
+
+PLANTS: tuple[Plant, ...] = (*_unsynced(), *_unsynced_files(), *_counting(), *_limits())

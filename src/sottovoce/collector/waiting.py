@@ -1,0 +1,157 @@
+"""Where reports wait that came by invitation, each with its invitation, until they are enough to be mixed.
+
+A report and its invitation must be kept by one transaction: one invitation lets one report in. A transaction of one
+report would link the two for whoever reads a log. So both wait here in one row, locked by a key (see `group_key`), and
+leave in groups (see `releasing`): the report to the other reports, the invitation to be marked as spent.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+from abc import abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from sottovoce import canonical
+from sottovoce.collector.database import Database
+from sottovoce.collector.group_key import KEY_BYTES, KEY_NAME_BYTES, GroupKey
+from sottovoce.collector.quick import Read
+from sottovoce.collector.records import Block, Published
+from sottovoce.survey import Survey
+
+HASH_BYTES, ID_BYTES = 32, 16
+
+RANDOM = secrets.SystemRandom()
+"""The random bits of the operating system."""
+
+ENTER = "INSERT INTO waiting (invitation, report, survey, wave, data) VALUES (?, ?, ?, ?, ?) ON CONFLICT DO NOTHING"
+
+
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """A report that waits, and the hash of its invitation, packed into a row whose width tells nothing."""
+
+    survey: int
+    wave: int
+    row: bytes
+
+    @classmethod
+    def pack(cls, to: Published, invitation: bytes, read: Read) -> Waiting:
+        name, wave, covariates, body = read
+        padded = covariates.encode().ljust(_covariates_width(to.survey))
+        return cls(to.number, wave, invitation + name + body + padded)
+
+    @property
+    def invitation(self) -> bytes:
+        return self.row[:HASH_BYTES]
+
+    @property
+    def id(self) -> bytes:
+        return self.row[HASH_BYTES : HASH_BYTES + ID_BYTES]
+
+    def read(self, to: Published) -> Read:
+        """The report as it came."""
+        rest = self.row[HASH_BYTES + ID_BYTES :]
+        body, covariates = rest[: to.layout.width], rest[to.layout.width :]
+        return self.id, self.wave, covariates.decode().rstrip(" "), body
+
+
+def _covariates_width(survey: Survey) -> int:
+    """Bytes that the longest covariates of a survey take."""
+    longest = {one.id: max(one.values, key=lambda value: len(canonical.dumps(value))) for one in survey.covariates}
+    return len(canonical.dumps(longest))
+
+
+class WaitingRoom(Database):
+    """The part of a store where reports wait."""
+
+    def __init__(self) -> None:
+        self._group_key: GroupKey | None = None
+        super().__init__()
+
+    # What a dialect says.
+
+    @abstractmethod
+    def _keep_secret(self, name: bytes, secret: bytes) -> bytes:
+        """Keep the secret of a new key, and return what is to be written beside its name in the database."""
+
+    @abstractmethod
+    def _find_secret(self, name: bytes, kept: bytes) -> bytes:
+        """The secret of a key, from what is written beside its name."""
+
+    # Keys.
+
+    def _key(self, connection: Any) -> GroupKey | None:
+        """The key of what waits now, if anything does. Another process may have changed it."""
+        row = self._run(connection, "SELECT name, secret FROM waiting_key").fetchone()
+        if row is None:
+            return None
+        name = bytes(row[0])
+        if self._group_key is None or self._group_key.name != name:
+            self._group_key = GroupKey(name, self._find_secret(name, bytes(row[1])))
+        return self._group_key
+
+    def _new_key(self, connection: Any) -> GroupKey:
+        name, secret = os.urandom(KEY_NAME_BYTES), os.urandom(KEY_BYTES)
+        kept = self._keep_secret(name, secret)
+        self._run(connection, "INSERT INTO waiting_key (name, secret) VALUES (?, ?)", [name, kept])
+        self._group_key = GroupKey(name, secret)
+        return self._group_key
+
+    # Rows.
+
+    def _wait(self, connection: Any, block: Block, invitation: bytes) -> bool:
+        """Let the one report of a block wait, unless its invitation is unknown, or spent, or waits already."""
+        unspent = "SELECT 1 FROM invitations WHERE survey = ? AND hash = ? AND spent = 0"
+        if not self._run(connection, unspent, [block.to.number, invitation]).fetchone():
+            return False
+        return self._enter(connection, Waiting.pack(block.to, invitation, block.reads[0])) == 1
+
+    def _enter(self, connection: Any, one: Waiting) -> int:
+        key = self._key(connection) or self._new_key(connection)
+        tags = [key.tag("invitation", one.survey, one.invitation), key.tag("report", one.survey, one.id)]
+        values = [*tags, one.survey, one.wave, key.lock(one.row, _about(one.survey, one.wave))]
+        return int(self._run(connection, ENTER, values).rowcount)
+
+    def _found_waiting(self, connection: Any, block: Block) -> dict[bytes, Read]:
+        """The report of a block, by its id, if one of this id waits. Only requests of one report can have it."""
+        key, name = self._key(connection), block.reads[0][0]
+        if key is None or len(block) != 1:
+            return {}
+        tag = key.tag("report", block.to.number, name)
+        row = self._run(connection, "SELECT wave, data FROM waiting WHERE report = ?", [tag]).fetchone()
+        return {} if row is None else {name: _opened(key, block.to.number, *row).read(block.to)}
+
+    def _all_waiting(self, connection: Any) -> list[Waiting]:
+        """All that waits, for all surveys, in random order."""
+        key = self._key(connection)
+        rows = self._run(connection, "SELECT survey, wave, data FROM waiting").fetchall() if key else []
+        found = [_opened(key, *row) for row in rows if key]
+        RANDOM.shuffle(found)
+        return found
+
+    def _refill(self, connection: Any, staying: Sequence[Waiting]) -> None:
+        """Put what still waits under a new key. The old rows go, and nothing in the new ones tells which they were."""
+        for table in ("waiting", "waiting_key"):
+            self._empty(connection, table)
+        if staying:
+            self._new_key(connection)
+        for one in staying:
+            self._enter(connection, one)
+
+    def waiting(self, to: Published) -> dict[int, int]:
+        """How many reports of each wave wait."""
+        if not to.invited:
+            return {}
+        sql = "SELECT wave, COUNT(*) FROM waiting WHERE survey = ? GROUP BY wave"
+        return {int(wave): int(count) for wave, count in self._read(sql, [to.number])}
+
+
+def _opened(key: GroupKey, survey: int, wave: int, data: bytes) -> Waiting:
+    return Waiting(int(survey), int(wave), key.open(bytes(data), _about(survey, wave)))
+
+
+def _about(survey: int, wave: int) -> bytes:
+    return f"{survey} {wave}".encode()

@@ -1,0 +1,91 @@
+"""Secrets are compared in constant time: one function decides, over all of them, and what is looked up is a hash."""
+
+from __future__ import annotations
+
+import hmac
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import shuffling
+from collecting import submission, survey
+from shuffling import ANALYST, SHUFFLER, noise
+from sottovoce.collector import intake, tokens
+from sottovoce.collector.sqlite import SQLiteStore
+from sottovoce.envelope import Batch
+from sottovoce.errors import ReportError
+
+Pairs = list[tuple[Any, Any]]
+
+
+@pytest.fixture
+def decide(monkeypatch: pytest.MonkeyPatch) -> Callable[[bool], Pairs]:
+    """Makes every comparison in constant time come out as told; what was compared is noted."""
+
+    def told(equal: bool) -> Pairs:
+        compared: Pairs = []
+
+        def compare(one: Any, other: Any) -> bool:
+            compared.append((one, other))
+            return equal
+
+        monkeypatch.setattr(hmac, "compare_digest", compare)
+        return compared
+
+    return told
+
+
+def test_only_the_comparison_in_constant_time_knows_a_token(tmp_path: Path, decide: Callable[[bool], Pairs]) -> None:
+    store = SQLiteStore(tmp_path / "x.sqlite")
+    made = [tokens.create(store, role)[0] for role in ("admin", "analyst", "analyst")]
+    assert tokens.role_of(store, made[0]) == "admin" and tokens.role_of(store, made[0][:-1] + "~") is None
+    for token in (made[0], "sotto_wrong"):
+        compared = decide(False)
+        assert tokens.role_of(store, token) is None and len(compared) == len(made)
+        compared = decide(True)
+        assert tokens.role_of(store, token) is not None and len(compared) == len(made)
+        assert all(len(one) == len(other) == 64 for one, other in compared)  # Hashes: of one length, for any token.
+    store.close()
+
+
+def test_only_the_comparison_in_constant_time_knows_the_code_of_a_batch(decide: Callable[[bool], Pairs]) -> None:
+    asked = shuffling.survey()
+    good = Batch(bytes(16), 0, [inner for _, inner in noise(asked, 3)]).to_bytes(asked, SHUFFLER)
+    bad = good[:-1] + bytes([good[-1] ^ 1])
+    assert len(Batch.read(good, asked, ANALYST).reports) == 3
+    with pytest.raises(ReportError, match="must come from the shuffler"):
+        Batch.read(bad, asked, ANALYST)
+    for data in (good, bad):
+        compared = decide(False)
+        with pytest.raises(ReportError, match="must come from the shuffler"):
+            Batch.read(data, asked, ANALYST)
+        assert [len(one) for one in compared[0]] == [32, 32]
+        decide(True)
+        assert len(Batch.read(data, asked, ANALYST).reports) == 3
+
+
+def test_the_database_compares_hashes_of_invitations_and_never_codes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """How long a look-up takes tells at most how a hash begins, and no code can be made for that."""
+    store = SQLiteStore(tmp_path / "x.sqlite")
+    asked = survey("invited")
+    store.publish(asked, invited=True)
+    to, seen = store.survey("invited"), []
+    assert to is not None
+    run = SQLiteStore._run
+
+    def noted(self: Any, connection: Any, sql: str, values: Sequence[Any] = ()) -> Any:
+        seen.extend(values)
+        return run(self, connection, sql, values)
+
+    monkeypatch.setattr(SQLiteStore, "_run", noted)
+    (code,) = tokens.invite(store, to, 1)
+    block = intake.read(submission(asked), intake.JSON, to, 1)
+    for given, accepted in ((code[:-1], 0), (code, 1), (code, 0)):
+        outcome = store.add([block.marked(tokens.invitation_hash(given), False)])[0]
+        assert outcome.accepted == accepted
+    assert tokens.invitation_hash(code) in seen and code not in seen and code.encode() not in seen
+    store.close()
