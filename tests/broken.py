@@ -120,6 +120,24 @@ class ExcludedValueStillDrawn(KRR):
         out[:] = np.where(stream.bernoulli(self.p, codes.size), codes, lie)
 
 
+class DrawsWhatItNeeds(KRR):
+    """The law is right, but another value is drawn only for a lie: a clock tells it from the truth."""
+
+    def _perturb(self, code: int, source: Source) -> int:
+        if source.bernoulli(self.p):
+            return code
+        other = source.below(self.domain.size - 1)
+        return other + (other >= code)
+
+
+class PacksTheSetBits(Unary):
+    """All coins are tossed, but only the bits that are set are written: a clock counts them."""
+
+    def _perturb(self, code: int, source: Source) -> bytes:
+        chances = [self.p if other == code else self.q for other in range(self.domain.size)]
+        return self.shape.pack(at for at, bit in enumerate(source.coins(chances)) if bit)
+
+
 class LawThatLeaks(KRR):
     """A law that does not add up to one."""
 

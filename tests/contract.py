@@ -12,13 +12,14 @@ import math
 from collections import defaultdict
 from collections.abc import Callable, Iterator
 from fractions import Fraction
-from itertools import pairwise, product
+from itertools import islice, pairwise, product
 from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.stats import chi2
 
 import sottovoce as sv
+import tracing
 from sottovoce.kernels import SPARE
 from sottovoce.mechanisms.base import Mechanism
 from sottovoce.mechanisms.longitudinal import Longitudinal
@@ -51,6 +52,13 @@ class Branching(Source):
     def below(self, k: int) -> int:
         self.all_ways *= k
         return self._branch(k)
+
+    def rounded(self, units: int) -> int:
+        below, share = divmod(units, GRID)
+        up = self._branch(2) if share else self._branch(1)
+        self.ways *= share if up else GRID - share
+        self.all_ways *= GRID
+        return below + up
 
     def _branch(self, outcomes: int) -> int:
         at = len(self.taken)
@@ -142,6 +150,26 @@ def check_every_draw_gives_the_channel(m: Mechanism) -> None:
         for report, weight in every_draw(lambda source: m._perturb(m._encode(label, source), source)):  # noqa: B023
             found[report] += weight
         assert found == law
+
+
+def check_time_tells_nothing(m: Mechanism) -> None:
+    """The same instructions and the same calls of the operating system, whatever is drawn and whatever the answer is.
+
+    What a report names in public, such as the part that was drawn, may take its own time.
+    """
+    labels = [label for _, label in islice(m._codes(), 64)]
+    values = [labels[0], labels[len(labels) // 2], labels[-1]]
+    for _ in range(40):
+        for value in values:
+            m.randomize(value)  # What is worked out once is worked out now.
+    seen: dict[Any, set[Any]] = defaultdict(set)
+    reports = set()
+    for value in values:
+        for report, instructions, asked in tracing.traces(m, value, runs=24):
+            seen[tracing.public_part(m, report)].add((instructions, asked))
+            reports.add(report)
+    assert len(reports) > 1
+    assert all(len(ways) == 1 for ways in seen.values()), "what is executed depends on the draw or on the answer"
 
 
 def check_every_draw_of_a_column_gives_the_channel(m: Mechanism) -> None:
@@ -425,6 +453,7 @@ CHECKS: list[Callable[[Mechanism], None]] = [
     check_law_is_a_distribution,
     check_epsilon_is_the_worst_ratio,
     check_every_draw_gives_the_channel,
+    check_time_tells_nothing,
     check_bits_count_the_reports,
     check_columns_have_the_same_law,
     check_merges_are_exact,

@@ -193,6 +193,8 @@ TWINS: list[tuple[Callable[[Any], None], Mechanism]] = [
     (contract.check_every_draw_gives_the_channel, broken.LevelByValue(9, 1.0)),
     (contract.check_columns_have_the_same_law, broken.LevelByValue(9, 1.0)),
     (contract.check_epsilon_is_the_worst_ratio, broken.PartsNotAdded({"a": 2, "b": 3}, 1.0)),
+    (contract.check_time_tells_nothing, broken.DrawsWhatItNeeds(3, 1.0)),
+    (contract.check_time_tells_nothing, broken.PacksTheSetBits(3, 1.0)),
     (contract.check_law_is_a_distribution, broken.LawThatLeaks(3, 1.0)),
     (contract.check_epsilon_is_the_worst_ratio, broken.EpsilonRoundedDown(3, 1.0)),
     (contract.check_epsilon_is_the_worst_ratio, broken.TwoDecimals(3, 1.0)),

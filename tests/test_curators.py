@@ -4,6 +4,8 @@ import json
 import sqlite3
 import subprocess
 import sys
+import threading
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -15,11 +17,12 @@ import crash
 from federating import HISTOGRAM, NAMES, Group, Processes, adult, killer, processes, truth, write
 from sottovoce import canonical
 from sottovoce.cli import main
-from sottovoce.curators import Card, Identity, Published, Remote, Task, federate, read_peers
+from sottovoce.curators import Card, Identity, Published, Remote, Task, ahead, federate, read_peers
 from sottovoce.curators.coordinator import Run
 from sottovoce.curators.identity import digest, from_base64, to_base64
 from sottovoce.errors import FileError, ParameterError, Refusal, ReportError, SealError
-from sottovoce.models.federated import Average, Histogram, Parties
+from sottovoce.models.federated import Average, DivisibleLaplace, Histogram, Parties
+from sottovoce.randomness import Keystream
 from sottovoce.sealing import PrivateKey
 from sottovoce.transport import Rejected, Undelivered
 from test_federated import FALSE_ALARM, chi_square
@@ -609,3 +612,37 @@ def test_curators_load_quickly_without_the_coordinator() -> None:
     """The library does not load this room, nor NumPy, until it is asked for."""
     code = "import sottovoce, sys; assert not {'numpy', 'sottovoce.curators'} & set(sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], timeout=60, check=False).returncode == 0
+
+
+def test_no_noise_is_drawn_between_a_request_and_its_answer(group: Group, monkeypatch: pytest.MonkeyPatch) -> None:
+    """How long a draw takes tells how large the noise is: no answer may wait for one."""
+    drawn: list[threading.Thread] = []
+    draw = DivisibleLaplace.draw
+
+    def watched(self: DivisibleLaplace, count: int, stream: Keystream) -> Any:
+        drawn.append(threading.current_thread())
+        return draw(self, count, stream)
+
+    def wait(name: str, step: str, request: Any) -> None:
+        """Before pieces are asked for, everybody has drawn."""
+        deadline = time.monotonic() + 10
+        while step == "share" and len(drawn) < len(NAMES) and time.monotonic() < deadline:
+            time.sleep(0.005)
+        assert step != "share" or len(drawn) == len(NAMES)
+
+    monkeypatch.setattr(DivisibleLaplace, "draw", watched)
+    group.before = wait
+    assert is_right(federate(group.task(), group))
+    assert len(drawn) == len(NAMES)
+    assert threading.main_thread() not in drawn
+
+
+def test_pieces_are_given_out_after_a_time_that_was_fixed_before_the_draw(
+    group: Group, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also after a restart, when the noise must be drawn anew: a quick draw and a slow one look alike."""
+    share, waited = until(group, "a-task", "share"), list[float]()
+    monkeypatch.setattr(ahead.time, "sleep", waited.append)
+    share()
+    assert len(waited) == 1
+    assert 0 < waited[0] <= ahead.DELAY_SECONDS + ahead.SETTLED_SECONDS + 10_000 * ahead.SECONDS_PER_COUNT

@@ -1,6 +1,7 @@
 """Write the test vectors: for each mechanism, draws -> report -> tally -> estimate, and what must be refused.
 
-Run it only when a mechanism is added: published vectors never change. `python vectors/make.py`
+Run it only when a mechanism is added: published vectors never change, but for the order of draws, which they name.
+`python vectors/make.py`
 """
 
 from __future__ import annotations
@@ -21,6 +22,9 @@ from sottovoce.randomness import Source
 from sottovoce.reports import Index, Report
 
 HERE = Path(__file__).parent
+ORDER_OF_DRAWS = 2
+"""In order 1 a mechanism drew only what its outcome needed; in order 2 it draws all that any outcome needs."""
+
 GAPPED = sv.Domain(["a", "b", "c"], missing="category")
 CUT = sv.Text(16, missing="category", longer="cut", normalise="NFC")
 INSTANCES: dict[str, list[Mechanism]] = {
@@ -380,6 +384,7 @@ def main() -> None:
     (HERE / "hashing.json").write_text(json.dumps({"hashing": functions}, indent=1) + "\n", encoding="utf-8")
     for name, instances in INSTANCES.items():
         content = {
+            "order_of_draws": ORDER_OF_DRAWS,
             "vectors": [vector(m, seed) for seed, m in enumerate(instances)],
             "invalid_mechanisms": invalid_mechanisms(instances[0]),
         }

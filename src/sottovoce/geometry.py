@@ -74,15 +74,35 @@ class Space:
 
     def line(self, number: int) -> int:
         """The vector with leading digit 1 of a numbered line."""
-        k = next(k for k in range(self.digits) if number < self.first_line(k + 1))
-        return int(self.order**k) + number - self.first_line(k)
+        starts, powers = self._steps
+        k = sum([number >= start for start in starts]) - 1
+        return powers[k] + number - starts[k]
+
+    # A device works with secret vectors: here the same is done whatever they are.
+
+    def leading(self, vector: int) -> int:
+        """The power of the order at the leading digit of a nonzero vector."""
+        _, powers = self._steps
+        return powers[sum([vector >= power for power in powers]) - 1]
 
     def normalise(self, vector: int) -> tuple[int, int]:
         """The factor that makes a nonzero vector's leading digit 1, and the number of its line."""
-        k = next(k for k in range(self.digits - 1, -1, -1) if vector >= self.order**k)
-        factor = self.field.inverse(vector // self.order**k)
-        tail = sum(self.order**i * self.field.multiply(factor, vector // self.order**i % self.order) for i in range(k))
-        return factor, self.first_line(k) + tail
+        starts, powers = self._steps
+        k = sum([vector >= power for power in powers]) - 1
+        digit, tail = divmod(vector, powers[k])
+        factor: int = self.field.inverse(digit)
+        number = starts[k]
+        for power in powers[:-1]:
+            number += power * self.field.multiply(factor, tail // power % self.order)
+        return factor, number
+
+    @cached_property
+    def _steps(self) -> tuple[tuple[int, ...], tuple[int, ...]]:
+        """The number of the first line, and the power of the order, for each number of digits behind the leading 1."""
+        return (
+            tuple(self.first_line(k) for k in range(self.digits)),
+            tuple(int(self.order**k) for k in range(self.digits)),
+        )
 
     def line_many(self, numbers: NDArray[np.int64]) -> NDArray[np.int64]:
         """The same for a column of numbers."""

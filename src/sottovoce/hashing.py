@@ -31,6 +31,9 @@ if TYPE_CHECKING:
 P = 2**31 - 1
 """The prime below which fingerprints and functions have their words."""
 
+FOUR_TIMES_P = 4 * P
+"""Added to a word, it changes no remainder by P, but makes all words integers of the same length."""
+
 MAX_BUCKETS = 2**16
 MAX_COHORTS = 2**16
 MAX_FUNCTIONS = 16
@@ -71,9 +74,13 @@ class Hashes:
 
     # One value.
 
-    def fingerprint(self, data: bytes) -> int:
-        """The two words of a value as one number of 62 bits, x first."""
+    def fingerprint(self, data: bytes, longest: int = 0) -> int:
+        """The two words of a value as one number of 62 bits, x first.
+
+        With the bytes of the longest value, as many blocks are hashed for a short one: time does not tell its length.
+        """
         x, y = _words(hashlib.sha256(b"v" + self._key + data).digest(), 2)
+        hashlib.sha256(bytes(64 * max(0, _blocks(longest) - _blocks(len(data))))).digest()
         return x << 31 | y
 
     def words(self, cohort: int, function: int = 0) -> tuple[int, int, int]:
@@ -85,7 +92,8 @@ class Hashes:
     def bucket(self, code: int, cohort: int, function: int = 0) -> int:
         """The bucket of a value, given by its fingerprint."""
         a, b, c = self.words(cohort, function)
-        return (a * (code >> 31) + b * (code & P) + c) % P % self.buckets
+        x, y = (code >> 31) + FOUR_TIMES_P, (code & P) + FOUR_TIMES_P
+        return (a * x + b * y + c) % P % self.buckets
 
     # Columns.
 
@@ -180,6 +188,11 @@ def _words(digest: bytes, count: int) -> list[int]:
     """The first 32-bit words of a digest, each without its top bit; P is 0."""
     words = (int.from_bytes(digest[4 * at : 4 * at + 4], "big") & P for at in range(count))
     return [word % P for word in words]
+
+
+def _blocks(size: int) -> int:
+    """Blocks of SHA-256 beyond the first for a value of so many bytes, behind 33 others and before 9."""
+    return size + 41 >> 6
 
 
 def _check(name: str, value: Any, least: int, most: int) -> None:

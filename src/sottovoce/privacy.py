@@ -35,15 +35,35 @@ class Probability(Fraction):
     (0.75, '0.750', True)
     """
 
-    __slots__ = ()
+    __slots__ = ("_threshold",)
+    _threshold: int
 
     def __repr__(self) -> str:
         return repr(float(self))
+
+    @property
+    def threshold(self) -> int:
+        """The integer P of p = P / 2^53, strictly between 0 and 2^53: a coin that always falls alike hides nothing.
+
+        It is worked out once: a device asks for it in every draw.
+        """
+        try:
+            return self._threshold
+        except AttributeError:
+            self._threshold = _threshold(self)
+            return self._threshold
 
     __str__ = __repr__
 
     def __format__(self, specification: str) -> str:
         return format(float(self), specification)
+
+
+def _threshold(p: Probability) -> int:
+    scale, rest = divmod(GRID, p.denominator)
+    if rest or not 0 < p.numerator < p.denominator:
+        raise ParameterError(f"p must be a multiple of 2^-53 strictly between 0 and 1, got {p}")
+    return p.numerator * scale
 
 
 def to_float(number: Any) -> float:

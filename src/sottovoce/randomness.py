@@ -37,6 +37,11 @@ ROOMS: list[Any] = []
 """Memory for so many words that nobody is using just now."""
 COUNTERS = 2**32
 """Blocks that a cipher numbers before the rest of its counter must grow."""
+DRAW_BYTES = 7
+"""Bytes of the operating system for a draw: 56 bits, of which 53 are used."""
+ALWAYS_TWO_DIGITS = 3 * GRID
+"""Added to a draw before a threshold is taken off, so that the number has two digits of Python's whatever was drawn:
+numbers of other lengths take another time."""
 FORKS = [0]
 """How many forks lie between the first process and this one. A process id alone may be given out a second time."""
 
@@ -45,16 +50,13 @@ if hasattr(os, "register_at_fork"):  # Not on Windows, which does not fork.
 
 
 def threshold(p: Probability) -> int:
-    """The integer P of p = P / 2^53, strictly between 0 and 2^53: a coin that always falls alike hides nothing."""
-    scale, rest = divmod(GRID, p.denominator)
-    if rest or not 0 < p.numerator < p.denominator:
-        raise ParameterError(f"p must be a multiple of 2^-53 strictly between 0 and 1, got {p}")
-    return p.numerator * scale
+    """The integer P of p = P / 2^53."""
+    return p.threshold
 
 
 def heads(p: Probability) -> int:
     """What a word is below with probability p: its first 53 bits decide."""
-    return threshold(p) << SPARE
+    return p.threshold << SPARE
 
 
 def last_fair(k: int) -> int:
@@ -63,11 +65,28 @@ def last_fair(k: int) -> int:
 
 
 class Source(ABC):
-    """Random bits for one answer. A subclass says where the 53 bits come from."""
+    """Random bits for one answer. A subclass says where the 53 bits come from.
+
+    Time must not tell what was drawn. So outcomes are numbers, made by arithmetic on integers of a fixed size: a
+    mechanism draws all that any outcome needs and picks from a tuple by such a number, without a branch. What is drawn
+    again depends on nothing but the draw itself.
+    """
 
     @abstractmethod
     def draw(self) -> int:
         """An integer, uniform over 0 .. 2^53 - 1."""
+
+    def bernoulli(self, p: Probability) -> int:
+        """1 with probability p, otherwise 0."""
+        return 3 - (self.draw() + ALWAYS_TWO_DIGITS - p.threshold >> 53)
+
+    def coins(self, chances: Sequence[Probability]) -> list[int]:
+        """A coin of each of these probabilities."""
+        return [self.bernoulli(p) for p in chances]
+
+    def rounded(self, units: int) -> int:
+        """`units` / 2^53, rounded down or up at random so that the mean stays. A whole number stays what it is."""
+        return units + GRID - 1 - self.draw() >> 53
 
     def role(self, name: str, code: int | str | None = None) -> Source:
         """The source for draws that play a part: cohort, permanent, instantaneous, fresh or report.
@@ -75,9 +94,6 @@ class Source(ABC):
         Where draws are independent anyway, it is this one. A personal key derives other draws for each part and code.
         """
         return self
-
-    def bernoulli(self, p: Probability) -> bool:
-        return self.draw() < threshold(p)
 
     def below(self, k: int) -> int:
         """An integer, uniform over 0 .. k - 1. The incomplete last run of multiples of k is drawn again."""
@@ -93,7 +109,12 @@ class System(Source):
     """The operating system's generator. Nothing is buffered, so a forked process never repeats a draw."""
 
     def draw(self) -> int:
-        return int.from_bytes(os.urandom(7), "little") >> 3
+        return int.from_bytes(os.urandom(DRAW_BYTES), "little") >> 3
+
+    def coins(self, chances: Sequence[Probability]) -> list[int]:
+        data, number = os.urandom(DRAW_BYTES * len(chances)), int.from_bytes
+        draws = [number(data[at : at + DRAW_BYTES], "little") >> 3 for at in range(0, len(data), DRAW_BYTES)]
+        return [3 - (bits + ALWAYS_TWO_DIGITS - p.threshold >> 53) for bits, p in zip(draws, chances, strict=True)]
 
 
 class Replay(Source):
@@ -250,7 +271,7 @@ class Keystream:
 
     def _toss(self, p: Probability, coins: NDArray[np.uint64]) -> NDArray[np.uint64]:
         for at in range(0, coins.size, BLOCK):
-            fill_below(self.lent, threshold(p), coins[at : at + BLOCK])
+            fill_below(self.lent, p.threshold, coins[at : at + BLOCK])
         return coins
 
 

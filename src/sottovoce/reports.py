@@ -130,6 +130,13 @@ class Bits:
             packed[place >> 3] |= 1 << (place & 7)
         return bytes(packed)
 
+    def of_bits(self, bits: Iterable[int]) -> bytes:
+        """The report that has these bits. It takes the same time whatever they are."""
+        packed = bytearray(self.width)
+        for place, bit in enumerate(bits):
+            packed[place >> 3] |= bit << (place & 7)
+        return bytes(packed)
+
     def check(self, report: object) -> bytes:
         if not isinstance(report, bytes | bytearray | memoryview):
             raise ReportError(f"a report must be {self.width} bytes, got {report!r:.40}")
@@ -179,7 +186,7 @@ class CohortBits(Bits):
     """A report of bits, the last of which are the number of a cohort, its lowest bit first.
 
     >>> shape = CohortBits(length=12, cohorts=4)  # Ten bits and a cohort from 0 to 3.
-    >>> shape.check(shape.join(3, 0b0000000101)).hex(), shape.split(bytes.fromhex("050c"))
+    >>> shape.check(shape.join(3, bytes.fromhex("0500"))).hex(), shape.split(bytes.fromhex("050c"))
     ('050c', (3, 5))
     """
 
@@ -190,8 +197,11 @@ class CohortBits(Bits):
         """The bits without the cohort."""
         return Bits(self.length - (self.cohorts - 1).bit_length())
 
-    def join(self, cohort: int, bits: int) -> bytes:
-        return (bits | cohort << self.own.length).to_bytes(self.width, "little")
+    def join(self, cohort: int, bits: bytes) -> bytes:
+        """Bits and a cohort behind them. The bits stay bytes: how long a number is depends on which of them are set."""
+        whole, spare = divmod(self.length - (self.cohorts - 1).bit_length(), 8)
+        last = (bits[whole] if spare else 0) | cohort << spare
+        return bits[:whole] + last.to_bytes(self.width - whole, "little")
 
     def split(self, report: bytes) -> tuple[int, int]:
         cohort, bits = divmod(int.from_bytes(report, "little"), 1 << self.own.length)

@@ -7,11 +7,15 @@ import { must } from "./errors.js";
 import { join } from "./exact.js";
 import { respond, responseOdds } from "./frequencies.js";
 
-/** One topic is drawn at random, and the answer's symbol for it is told by k-ary randomized response. */
+/**
+ * One topic is drawn at random, and the answer's symbol for it is told by k-ary randomized response. A number is rounded
+ * to low (1) or high (2) at random first.
+ */
 function asked({ topics, encode }, symbols, p) {
   const perturb = (code, source) => {
     const topic = source.below(topics);
-    return symbols * topic + respond(symbols, p, code.get(topic) ?? 0, source);
+    const up = symbols > 2 && source.coin(code.get(topic) ?? 0);
+    return symbols * topic + respond(symbols, p, code.has(topic) * (1 + up), source);
   };
   return { encode, outcomes: symbols * topics, ratios: [responseOdds(symbols, p)], perturb };
 }

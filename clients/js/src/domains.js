@@ -4,7 +4,7 @@ import { isText, utf8 } from "./bytes.js";
 import { isObject, own } from "./canonical.js";
 import { differ, fields, finite, isWhole, oneOf, whole } from "./checks.js";
 import { demand, DomainError, must, within } from "./errors.js";
-import { GRID, nearest, ulp, units } from "./exact.js";
+import { GRID, ulp, units } from "./exact.js";
 
 const expect = (holds, rule, value) => demand(DomainError, holds, `an answer must ${rule}`, value);
 
@@ -45,7 +45,7 @@ export function values(data, most = 2 ** 32) {
   };
 }
 
-// Answers about many topics: a code maps each topic that an answer speaks of to its symbol.
+// Answers about many topics: a code maps each topic that an answer speaks of to what it says.
 
 /** Any number of options. */
 export function options(data) {
@@ -60,27 +60,24 @@ export function options(data) {
   };
 }
 
-/** A number for some of the keys, rounded at random to low (1) or high (2). */
+/** A number for some of the keys: how far it lies from low (0) to high (1), as a multiple of 2^-53. */
 export function keyed(data) {
   const { keys, low, high, outside } = fields(data, "keys low high outside");
   const topics = values({ values: keys, missing: "refuse" });
   const inside = between(low, high, outside);
   return {
     topics: topics.size,
-    encode(value, source) {
+    encode(value) {
       const list = isObject(value) ? Object.entries(value) : value instanceof Map ? [...value] : value;
       const fits = Array.isArray(list) && list.every((pair) => Array.isArray(pair) && pair.length === 2);
       expect(fits, "map keys to numbers", value);
-      const places = new Map(list.map(([key, number]) => [topics.encode(key), (inside(number) - low) / (high - low)]));
+      const place = (number) => Math.floor(((inside(number) - low) / (high - low)) * GRID) / GRID;
+      const places = new Map(list.map(([key, number]) => [topics.encode(key), place(number)]));
       expect(places.size === list.length, "hold each key once", value);
-      const sorted = [...places].sort(([a], [b]) => a - b);
-      return new Map(sorted.map(([code, place]) => [code, 1 + upper(Math.floor(place * GRID), source)]));
+      return places;
     },
   };
 }
-
-/** 1 with probability bound / 2^53, else 0; at the ends there is nothing to draw. */
-const upper = (bound, source) => Number(bound > 0 && bound < GRID ? source.coin(bound / GRID) : bound > 0);
 
 /** Checked ends, and what becomes of a number: outside it is refused, or clipped to the nearer end. */
 function between(low, high, outside) {
@@ -103,15 +100,15 @@ export function scale(data) {
   const count = BigInt(steps);
   const width = units(high) - units(low);
   const grid = BigInt(GRID);
+  const slack = (count * units(widest)) / width + 1n;
   return {
     steps,
     encode(value, source) {
       const place = (units(inside(value)) - units(low)) * count; // in units of the width
-      const below = place / width;
-      const near = nearest(place, width);
-      const off = near > below ? near * width - place : place - near * width;
-      if (off * grid <= count * units(widest)) return Number(near);
-      return Number(below) + upper(Number(nearest((place - below * width) * grid, width)), source);
+      const exact = (place * grid) / width;
+      const near = exact + slack; // A number next to a grid point is that point.
+      const found = [exact, near - (near % grid)][+(near % grid <= 2n * slack)];
+      return Number(found / grid) + source.coin(Number(found % grid) / GRID);
     },
   };
 }

@@ -59,13 +59,6 @@ function atanh(z) {
   return sum;
 }
 
-/** The nearest whole number to n / d, for n >= 0; of two, the even one. */
-export function nearest(n, d) {
-  const whole = n / d;
-  const twice = 2n * (n % d);
-  return whole + BigInt(twice > d || (twice === d && whole % 2n === 1n));
-}
-
 /** A k + b, as a number if it is below 2^53 and as a BigInt otherwise. */
 export function join(a, k, b) {
   const exact = BigInt(a) * BigInt(k) + BigInt(b);

@@ -15,22 +15,27 @@ export function field(order) {
   const multiply = (a, b) => {
     if (!binary) return (a * b) % order;
     let product = 0;
-    for (let at = 0; at < degree; at++) if ((b >> at) & 1) product ^= a << at;
-    for (let at = degree - 2; at >= 0; at--) if ((product >> (at + degree)) & 1) product ^= MODULI[degree] << at;
+    for (let at = 0; at < degree; at++) product ^= ((b >> at) & 1) * (a << at);
+    for (let at = degree - 2; at >= 0; at--) product ^= ((product >> (at + degree)) & 1) * (MODULI[degree] << at);
     return product;
   };
   const add = (a, b) => (binary ? a ^ b : (a + b) % order);
-  return { order, multiply, add, negative: (a) => (binary ? a : (order - a) % order) };
+  const inverse = (a) => {
+    let power = 1; // a to the power of order - 2
+    for (let n = order; n-- > 2; ) power = multiply(power, a);
+    return power;
+  };
+  return { order, multiply, add, inverse, negative: (a) => (binary ? a : (order - a) % order) };
 }
 
 /** All vectors of a number of digits. Lines through the origin are numbered as in Python. */
-export function space({ order, add, multiply }, digits) {
+export function space({ order, add, multiply, inverse }, digits) {
   const powers = [1];
   while (powers.length <= digits) powers.push(powers.at(-1) * order);
   must(powers[digits] <= GRID, "reports must be at most 2^53", powers[digits]);
   const firstLine = (k) => (powers[k] - 1) / (order - 1); // with k digits behind its leading 1
   const digit = (vector, k) => Math.floor(vector / powers[k]) % order;
-  const leading = (vector) => powers.findLastIndex((power) => power <= vector);
+  const leading = (vector) => powers.reduce((k, power) => k + (power <= vector), -1);
   return {
     digits,
     powers,
@@ -45,18 +50,15 @@ export function space({ order, add, multiply }, digits) {
     },
     /** The vector with leading digit 1 of a numbered line. */
     line(number) {
-      let k = 0;
-      while (number >= firstLine(k + 1)) k++;
+      const k = leading(number * (order - 1) + 1); // firstLine(k) <= number
       return powers[k] + number - firstLine(k);
     },
     /** The number of the line of a nonzero vector. */
     number(vector) {
       const k = leading(vector);
-      let factor = 1;
-      let number = firstLine(k);
-      while (multiply(factor, digit(vector, k)) !== 1) factor++;
-      for (let at = 0; at < k; at++) number += powers[at] * multiply(factor, digit(vector, at));
-      return number;
+      const factor = inverse(digit(vector, k));
+      const tail = vector % powers[k];
+      return powers.reduce((sum, power, at) => sum + power * multiply(factor, digit(tail, at)), firstLine(k));
     },
   };
 }

@@ -26,9 +26,9 @@ export function responseOdds(size, p) {
 
 /** K-ary randomized response. */
 export function respond(size, p, code, source) {
-  if (source.coin(p)) return code;
+  const truth = source.coin(p);
   const other = source.below(size - 1);
-  return other + (other >= code);
+  return [other + (other >= code), code][truth];
 }
 
 export function krr({ domain, p }) {
@@ -52,8 +52,15 @@ export function bitOdds(p, q) {
 
 export function unary({ domain, p, q }) {
   const { size, encode } = values(domain);
-  const perturb = (code, source) => packed(size, (at) => source.coin(at === code ? p : q));
+  const perturb = (code, source) => noisy(size, [code], p, q, source);
   return { encode, length: size, ratios: [bitOdds(p, q)], perturb };
+}
+
+/** Bits that are 1 with probability p at the places that are held, and with q elsewhere. */
+export function noisy(length, held, p, q, source) {
+  const chances = [];
+  for (const at of held) chances[at] = p;
+  return packed(length, (at) => source.coin(chances[at] ?? q));
 }
 
 /** Bits as bytes: that of value v is bit v mod 8 of byte v div 8. */
@@ -93,15 +100,18 @@ export function hadamard({ domain, p }) {
   const rows = 2 ** size.toString(2).length;
   const perturb = (code, source) => {
     const value = BigInt(code + 1);
-    const odd = !source.coin(p);
+    const truth = source.coin(p);
     const row = BigInt(source.below(rows));
-    return Number(isOdd(row & value) === odd ? row : row ^ (value & -value));
+    return Number([row ^ (value & -value), row][parity(row & value) ^ truth]);
   };
   return { encode, outcomes: rows, ratios: [odds(p, 1, 1)], perturb };
 }
 
-/** Whether a number has an odd number of bits that are 1. */
-const isOdd = (n) => n.toString(2).replaceAll("0", "").length % 2 === 1;
+/** 1 if a number has an odd number of bits that are 1, otherwise 0. */
+function parity(n) {
+  for (let k = 32n; k; k >>= 1n) n ^= n >> k;
+  return Number(n & 1n);
+}
 
 export function subset({ domain, size: held, p }) {
   const { size, encode } = values(domain);
@@ -109,33 +119,34 @@ export function subset({ domain, size: held, p }) {
   const sets = 2 * held <= size ? choose(size, held) : Infinity;
   const perturb = (code, source) => {
     const truth = source.coin(p);
-    const members = new Set(sample(size - 1, held - truth, source).map((other) => other + (other >= code)));
-    if (truth) members.add(code);
-    return sets < Infinity ? setNumber([...members]) : packed(size, (at) => members.has(at));
+    const members = sample(size - 1, held, source).map((other) => other + (other >= code));
+    const place = source.below(held); // The value takes it or not. All orders of the members are as likely.
+    members[place] = [members[place], code][truth];
+    return sets < Infinity ? setNumber(members) : noisy(size, members, 1, 0, { coin: (bit) => bit });
   };
   const shape = sets < Infinity ? { outcomes: sets } : { length: size };
   return { encode, ...shape, ratios: [odds(p, held, size - held)], perturb };
 }
 
-/** How many sets of k there are among n values, or Infinity if more than 2^53. */
+/** How many sets of k there are among n values, or Infinity if more than 2^53. It takes as many steps for any n. */
 export function choose(n, k) {
-  if (k > n) return 0;
   let sets = 1n;
-  for (let at = 0; at < Math.min(k, n - k); at++) {
+  for (let at = 0; at < k; at++) {
     sets = (sets * BigInt(n - at)) / BigInt(at + 1);
     if (sets > ONE) return Infinity;
   }
   return Number(sets);
 }
 
-/** Distinct numbers below n, each set of `count` as likely as any other (R. Floyd's method). */
+/** Distinct numbers below n, each sequence of `count` as likely as any other: the beginning of a shuffle. */
 export function sample(n, count, source) {
-  const chosen = new Set();
-  for (let last = n - count; last < n; last++) {
-    const drawn = source.below(last + 1);
-    chosen.add(chosen.has(drawn) ? last : drawn);
-  }
-  return [...chosen];
+  const moved = new Map();
+  return Array.from({ length: count }, (_, at) => {
+    const drawn = at + source.below(n - at);
+    const chosen = moved.get(drawn) ?? drawn;
+    moved.set(drawn, moved.get(at) ?? at);
+    return chosen;
+  });
 }
 
 /** The number of the set with members c1 < c2 < ... is C(c1, 1) + C(c2, 2) + ... */
@@ -151,10 +162,11 @@ export function projective({ domain, order, p }) {
   const perturb = (code, source) => {
     const point = space.line(code);
     const truth = source.coin(p);
-    const free = truth ? space.line(source.below(on)) : source.below(off);
+    const through = space.line(source.below(on));
+    const free = [source.below(off), through][truth];
     const power = space.powers[space.leading(point)]; // Here goes the digit that makes the inner product 0, or 1.
     const vector = (free - (free % power)) * order + (free % power);
-    const digit = elements.add(Number(!truth), elements.negative(space.inner(vector, point)));
+    const digit = elements.add(1 - truth, elements.negative(space.inner(vector, point)));
     return space.number(vector + power * digit);
   };
   return { encode, outcomes: space.lines, ratios: [odds(p, on, off)], perturb };

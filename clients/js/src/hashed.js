@@ -5,7 +5,7 @@ import { isWhole, oneOf, whole } from "./checks.js";
 import { texts } from "./domains.js";
 import { must } from "./errors.js";
 import { GRID } from "./exact.js";
-import { bitOdds, bitOf, inCohorts, packed } from "./frequencies.js";
+import { bitOdds, bitOf, inCohorts, noisy, packed } from "./frequencies.js";
 import { sha256 } from "./hash.js";
 
 const P = 2n ** 31n - 1n;
@@ -77,6 +77,6 @@ export function bloom(data) {
   const places = hashing(data, buckets, hashes);
   must(buckets >= 2 * hashes, "buckets must be at least twice the hashes", buckets);
   const [n, d] = bitOdds(p, q);
-  const perturb = (held, source) => packed(buckets, (at) => source.coin(held.includes(at) ? p : q));
+  const perturb = (held, source) => noisy(buckets, held, p, q, source);
   return hashedBy(data, places, { length: buckets, ratios: [[n ** BigInt(hashes), d ** BigInt(hashes)]], perturb });
 }

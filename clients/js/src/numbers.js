@@ -10,8 +10,7 @@ const coin = (steps, p) => ({
   outcomes: 2,
   ratios: [odds(p, 1, 1)],
   perturb(code, source) {
-    const upper = source.below(steps) < code;
-    return Number(upper === source.coin(p));
+    return (source.below(steps) >= code) ^ source.coin(p);
   },
 });
 
@@ -20,9 +19,10 @@ const windowed = (steps, window, inside) => ({
   outcomes: steps + whole("window", window, 1, 2 ** 22),
   ratios: [odds(inside, window, steps)],
   perturb(code, source) {
-    if (source.coin(inside)) return code + source.below(window);
+    const truth = source.coin(inside);
+    const near = code + source.below(window);
     const other = source.below(steps);
-    return other + window * (other >= code);
+    return [other + window * (other >= code), near][truth];
   },
 });
 
@@ -38,8 +38,10 @@ export function mean({ domain, kind, p, share, window, inside }) {
   if (kind === "piecewise") return { encode, ...wide };
   const narrow = coin(steps, p);
   chance("share", share);
-  const perturb = (code, source) =>
-    source.coin(share) ? 2 + wide.perturb(code, source) : narrow.perturb(code, source);
+  const perturb = (code, source) => {
+    const chosen = source.coin(share);
+    return [narrow.perturb(code, source), 2 + wide.perturb(code, source)][chosen];
+  };
   return { encode, outcomes: 2 + wide.outcomes, ratios: [...narrow.ratios, ...wide.ratios], perturb };
 }
 

@@ -12,7 +12,10 @@ function fill(array) {
   return globalThis.crypto.getRandomValues(array);
 }
 
-/** Random bits for one answer. Nothing is buffered. */
+/**
+ * Random bits for one answer. Nothing is buffered. Time must not tell what was drawn: outcomes are numbers, made by
+ * arithmetic, and a mechanism draws all that any outcome needs and picks from an array by such a number.
+ */
 export class Source {
   /** A whole number, uniform over 0 .. 2^53 - 1. */
   draw() {
@@ -20,9 +23,9 @@ export class Source {
     return (high >>> 11) * 2 ** 32 + low;
   }
 
-  /** True with probability p, a multiple of 2^-53. */
+  /** 1 with probability p, a multiple of 2^-53, which may be 0 or 1 here; otherwise 0. */
   coin(p) {
-    return this.draw() < p * GRID;
+    return 1 + Math.floor((p * GRID - 1 - this.draw()) / GRID);
   }
 
   /** A whole number, uniform over 0 .. k - 1. The incomplete last run of multiples of k is drawn again. */

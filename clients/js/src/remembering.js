@@ -48,7 +48,7 @@ export function memoized({ permanent, instantaneous, changes: most = 2 ** 20 }, 
   const [n, d] = chained(bits, BigInt(size - 1), inner, instantaneous).map((part) => part ** BigInt(hashes));
   const held = permanent.domain.max_bytes ? Infinity : values(permanent.domain).size;
   const { p, q } = instantaneous;
-  const resend = (bytes, source) => packed(size, (at) => source.coin(bitOf(bytes, at) ? p : q));
+  const resend = (bytes, source) => packed(size, (at) => source.coin([q, p][bitOf(bytes, at)]));
   return {
     ...lasting,
     epsilon: Math.min(logAbove(n, d), lasting.epsilon),
@@ -141,8 +141,7 @@ export function changes({ domain, waves, changes: most, p }) {
       const count = memory.changes + Math.abs(changed);
       const sign = changed && count === memory.kept ? changed : missed ? 0 : memory.sign;
       const ends = !(wave % 2 ** order);
-      const coins = source.role("instantaneous", code);
-      const up = [coins.coin(0.5), sign > 0 === coins.coin(p)][+!!(ends && sign)];
+      const up = source.role("instantaneous", code).coin(0.5 + ends * sign * (p - 0.5));
       const next = { ...memory, wave, value: code, changes: count, sign: ends ? 0 : sign };
       return { report: 2 * order + up, memory: next, epsilon: memory.wave ? 0 : forever };
     },

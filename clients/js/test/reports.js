@@ -9,7 +9,7 @@ import { library, toJson } from "./library.js";
 
 class Broken extends library.Source {
   coin(p) {
-    return Math.random() < 1.05 * p;
+    return Number(Math.random() < 1.05 * p);
   }
 }
 

@@ -18,13 +18,15 @@ from sottovoce.auditing.exact import ExactAudit, enumerate_draws
 from sottovoce.auditing.finding import Finding
 from sottovoce.auditing.sampled import Audit, Event, sample
 from sottovoce.auditing.sources import Command, Endpoint
+from sottovoce.auditing.timing import CALLS, TimeAudit, audit_time
 from sottovoce.errors import ParameterError
 from sottovoce.inference.checks import check_whole
 from sottovoce.mechanisms import Mechanism
 from sottovoce.privacy import check_probability, compose, to_float
 
-__all__ = ["Audit", "Command", "Endpoint", "Event", "ExactAudit", "Finding", "audit"]
+__all__ = ["Audit", "Command", "Endpoint", "Event", "ExactAudit", "Finding", "TimeAudit", "audit"]
 
+SAMPLES = 100_000
 LEAST = 50
 """Samples below which there is nothing to learn from."""
 
@@ -54,6 +56,17 @@ def audit(
 @overload
 def audit(
     randomizer: Any,
+    x0: Any = ...,
+    x1: Any = ...,
+    samples: int = ...,
+    *,
+    seed: int | None = None,
+    time: Literal[True],
+    progress: Progress | None = None,
+) -> TimeAudit: ...
+@overload
+def audit(
+    randomizer: Any,
     x0: Any,
     x1: Any,
     samples: int = 100_000,
@@ -66,13 +79,14 @@ def audit(
     fresh: bool = False,
     score: Callable[[Any], Any] | None = None,
     exact: Literal[False] = False,
+    time: Literal[False] = False,
     progress: Progress | None = None,
 ) -> Audit: ...
 def audit(
     randomizer: Any,
     x0: Any = UNGIVEN,
     x1: Any = UNGIVEN,
-    samples: int = 100_000,
+    samples: int | None = None,
     confidence: float = 0.99,
     seed: int | None = None,
     delta: float = 0,
@@ -82,8 +96,9 @@ def audit(
     fresh: bool = False,
     score: Callable[[Any], Any] | None = None,
     exact: bool = False,
+    time: bool = False,
     progress: Progress | None = None,
-) -> Finding:
+) -> Finding | TimeAudit:
     """What a randomizer spends at least on telling x0 from x1; without the two, what a mechanism spends exactly.
 
     The randomizer is a mechanism, a function from an answer to a report, an object with a `randomize` method, a
@@ -91,6 +106,9 @@ def audit(
     person who is asked again and again. If a randomizer remembers what it said, give a function that makes one, and
     `fresh`: it is called for each person. `claimed` is the epsilon to compare with, a mechanism's own by default. A
     `score` is for those who know of a better attack: a number that is higher if an observation speaks for x1.
+
+    With `time` the attacker has a clock and no epsilon is found: so many calls, 60,000 by default, are timed, and what
+    that tells of a truth or a lie and of the two answers is a `TimeAudit`.
 
     >>> import sottovoce as sv
     >>> print(audit(sv.RandomizedResponse(epsilon=1.0), False, True, seed=1))
@@ -103,7 +121,13 @@ def audit(
     consistent with epsilon = 1
     """
     values = _check_answers(x0, x1)
-    samples, repeats = check_whole(samples, "samples", LEAST), check_whole(repeats, "repeats", 1)
+    if time:
+        if exact or fresh or repeats != 1 or score is not None or delta or claimed is not None:
+            raise ParameterError("an audit of time takes answers, samples and a seed: nothing else goes with it")
+        count = check_whole(CALLS if samples is None else samples, "samples", LEAST)
+        return audit_time(randomizer, values or _two_ends(randomizer), count, seed, progress)
+    samples = check_whole(SAMPLES if samples is None else samples, "samples", LEAST)
+    repeats = check_whole(repeats, "repeats", 1)
     _check(confidence, delta, score)
     if claimed is not None:
         claimed = _check_claim(claimed)
@@ -138,6 +162,23 @@ def _check_answers(x0: Any, x1: Any) -> tuple[Any, Any] | None:
     if type(x0) is type(x1) and _written(x0) == _written(x1):
         raise ParameterError(f"x0 and x1 must differ, got {x0!r:.60} twice")
     return x0, x1
+
+
+def _two_ends(randomizer: Any) -> tuple[Any, Any]:
+    """The first and the last answer of a mechanism's domain: they differ in every respect."""
+    if not isinstance(randomizer, Mechanism):
+        raise ParameterError(f"two answers, x0 and x1, are needed to time {randomizer!r:.60}")
+    return ends(randomizer)
+
+
+def ends(m: Mechanism) -> tuple[Any, Any]:
+    """The first and the last answer of a domain: they differ in every respect."""
+    domain = m.domain
+    if hasattr(domain, "decode"):
+        return domain.decode(0), domain.decode(domain.size - 1)
+    if hasattr(domain, "domains"):
+        return tuple(d.labels[0] for _, d in domain.domains), tuple(d.labels[-1] for _, d in domain.domains)
+    return domain.labels[0], domain.labels[-1]
 
 
 def _written(answer: Any) -> str:

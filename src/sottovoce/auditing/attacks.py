@@ -17,7 +17,6 @@ from sottovoce.auditing.observations import Observations
 from sottovoce.errors import ParameterError
 from sottovoce.lazy import numpy as np
 from sottovoce.mechanisms import Mechanism
-from sottovoce.randomness import SYSTEM
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -155,7 +154,7 @@ class Law(Attack):
     name = "the ratio of the declared probabilities"
 
     def __init__(self, m: Mechanism, answers: tuple[object, object], repeats: int) -> None:
-        first, second = (m._law(m._encode(answer, SYSTEM)) for answer in answers)
+        first, second = (m._law_of(answer) for answer in answers)
         reports = first.keys() | second.keys()
         self._repeats = repeats
         self._weights = {report: _log_odds(second.get(report), first.get(report)) for report in reports}

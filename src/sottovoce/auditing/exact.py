@@ -18,7 +18,7 @@ from sottovoce.auditing.finding import Finding, as_json
 from sottovoce.errors import ParameterError
 from sottovoce.mechanisms import Mechanism
 from sottovoce.privacy import GRID, Probability, log_above
-from sottovoce.randomness import Source, threshold
+from sottovoce.randomness import Source
 from sottovoce.render import label_text
 
 if TYPE_CHECKING:
@@ -90,11 +90,18 @@ class Branching(Source):
         return bool(path)
 
     def draw(self) -> int:
-        raise TooManyDrawsError  # 53 bits at once; mechanisms draw by the two methods below.
+        raise TooManyDrawsError  # 53 bits at once; mechanisms draw by the methods below.
 
-    def bernoulli(self, p: Probability) -> bool:
-        truth = not self._outcome(2)
-        self._over *= threshold(p) if truth else GRID - threshold(p)
+    def bernoulli(self, p: Probability) -> int:
+        return self._coin(p.threshold)
+
+    def rounded(self, units: int) -> int:
+        below, share = divmod(units, GRID)
+        return below + (self._coin(share) if share else self._outcome(1))
+
+    def _coin(self, heads: int) -> int:
+        truth = 1 - self._outcome(2)
+        self._over *= heads if truth else GRID - heads
         self._under *= GRID
         return truth
 

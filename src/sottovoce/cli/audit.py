@@ -15,7 +15,7 @@ from sottovoce.errors import DomainError, ParameterError
 from sottovoce.mechanisms import FREQUENCIES, Mechanism
 
 if TYPE_CHECKING:
-    from sottovoce.auditing import Finding
+    from sottovoce.auditing import Finding, TimeAudit
     from sottovoce.auditing.bench import Progress
 
 PLOTS = (".svg", ".png", ".pdf")
@@ -46,6 +46,8 @@ SAMPLING = ("samples", "confidence", "repeats", "fresh", "seed")
 @click.option("--repeats", type=int, help="Reports of one person in an observation. [default: 1]")
 @click.option("--fresh", is_flag=True, help="A new process, or a call of the function for a new client, per person.")
 @click.option("--exact", is_flag=True, help="Follow every draw for the two --values; without them, for all.")
+@click.option("--time", is_flag=True,
+              help="Time the calls, and see whether that tells a truth from a lie or the answers apart.")  # fmt: skip
 @click.option("--timeout", type=float, help="Seconds to wait for a program (60) or a service (10).")
 @click.option("--plot", type=FILE, help="Draw what an attacker achieves: .svg, .png or .pdf.")
 @seed_option
@@ -56,12 +58,13 @@ def audit(plot: Path | None, as_json: bool, **asked: Any) -> int:
     Name one of --mechanism, --command, --url and --python. A small mechanism is audited exactly, anything else by
     counting reports of the two --values.
 
-    The exit code is 0 if nothing speaks against the claim, 1 if more is spent than claimed, 2 if something is wrong.
+    The exit code is 0 if nothing speaks against the claim, 1 if more is spent than claimed or if time tells, 2 if
+    something is wrong.
     """
     if plot and plot.suffix not in PLOTS:
         raise ParameterError(f"{plot}: a plot must end in {', '.join(PLOTS)}")
-    found = _audit(asked)
-    if plot:
+    found = _audit(asked | {"plot": plot})
+    if plot and not asked["time"]:
         write_figure(plot, found.plot().get_figure())
     if as_json:
         print_json(found.to_dict())
@@ -70,12 +73,15 @@ def audit(plot: Path | None, as_json: bool, **asked: Any) -> int:
     return int(found.exceeds)
 
 
-def _audit(asked: dict[str, Any]) -> Finding:
+def _audit(asked: dict[str, Any]) -> Finding | TimeAudit:
     """The audit that was asked for: exact where a mechanism is small and nothing is named that samples alone have."""
+    from sottovoce.auditing import ends
     from sottovoce.auditing.exact import TooLargeError
 
     randomizer, slow = _randomizer(asked)
     values = _values(randomizer, asked) if asked["values"] else ()
+    if asked["time"]:
+        return _timed(randomizer, values, FEW if slow else None, asked)
     sampling = {name: asked[name] for name in SAMPLING if asked[name] is not None and asked[name] is not False}
     if asked["exact"]:
         if sampling:
@@ -85,8 +91,21 @@ def _audit(asked: dict[str, Any]) -> Finding:
         if not sampling:
             with suppress(TooLargeError):
                 return _exact(randomizer, (), asked)
-        values = _ends(randomizer)
+        values = ends(randomizer)
     return _sampled(randomizer, values, {"samples": FEW if slow else MANY} | sampling, asked)
+
+
+def _timed(randomizer: Any, values: tuple[Any, ...], calls: int | None, asked: dict[str, Any]) -> TimeAudit:
+    """The audit of time. It has no use for what speaks of an epsilon."""
+    from sottovoce.auditing import audit
+
+    odd = [name for name in ("confidence", "repeats", "claimed", "delta", "exact", "fresh", "plot") if asked[name]]
+    if odd:
+        raise ParameterError(f"--{odd[0]} does not go with --time, which finds no epsilon")
+    samples = calls if asked["samples"] is None else asked["samples"]
+    options = {} if samples is None else {"samples": samples}
+    with _watched() as progress:
+        return audit(randomizer, *values, seed=asked["seed"], time=True, progress=progress, **options)
 
 
 def _exact(randomizer: Any, values: tuple[Any, ...], asked: dict[str, Any]) -> Finding:
@@ -180,16 +199,6 @@ def _value(randomizer: Any, text: str) -> Any:
         except DomainError:  # The label "1" is text where labels are.
             return text
     return value
-
-
-def _ends(m: Mechanism) -> tuple[Any, ...]:
-    """The first and the last answer of a domain: they differ in every respect."""
-    domain = m.domain
-    if hasattr(domain, "decode"):
-        return domain.decode(0), domain.decode(domain.size - 1)
-    if hasattr(domain, "domains"):
-        return tuple(d.labels[0] for _, d in domain.domains), tuple(d.labels[-1] for _, d in domain.domains)
-    return domain.labels[0], domain.labels[-1]
 
 
 @contextmanager

@@ -1,7 +1,7 @@
 """A curator: it holds some people's answers, and takes part in a task one step at a time.
 
-    agree    it checks the task, and that it knows everybody in it
-    share    it charges its ledger, adds its share of noise to its counts, and seals a piece to each of the others
+    agree    it checks the task, and that it knows everybody in it; its share of noise is drawn aside
+    share    it charges its ledger, adds that noise to its counts, and seals a piece to each of the others
     confirm  it fixes whose pieces are added up, once and for all
     sum      once enough others fixed the same, it opens the pieces sealed to it, and gives out their sum
 
@@ -17,6 +17,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from sottovoce import canonical
+from sottovoce.curators.ahead import NoiseAhead
 from sottovoce.curators.asking import Clock, check_asked, now
 from sottovoce.curators.data import Data
 from sottovoce.curators.identity import Card, Identity, digest, from_base64, to_base64
@@ -62,6 +63,7 @@ class Curator:
     ) -> None:
         self.name, self.identity, self.data, self.ledger, self.peers = check_name(name), identity, data, ledger, peers
         self._stream, self.threshold, self.surveys, self.clock = stream, threshold, surveys, clock
+        self._noise = NoiseAhead(stream)
 
     def step(self, name: str, request: Any) -> Message:
         """The answer to one step of a task."""
@@ -81,6 +83,7 @@ class Curator:
             self._check(asked)
             entries.pin(asked.id, asked.digest)
             entries.refuse_beyond_budget(self._cost(asked))
+            self._noise.prepare(asked)
             message = self._signed(asked, "agree", {"agreed": True})
             return _keep(entries, asked, AGREE, {"message": message, "task": asked.to_dict()})
 
@@ -122,12 +125,12 @@ class Curator:
             return answer
 
     def _pieces(self, task: Task) -> tuple[NDArray[np.uint64], int]:
-        stream = self._stream or Keystream()
+        noise = self._noise.take(task)  # Drawn before it was asked for: its time would tell how large it is.
         try:
             counts, rows = self.data.count(task.column, task.query)
         except FileError:
             raise Refusal(f"the column {task.column!r:.80} cannot be counted") from None
-        return task.parties.scheme().split(counts + task.noise.draw(counts.size, stream), stream), rows
+        return task.parties.scheme().split(counts + noise, self._stream or Keystream()), rows
 
     def _seal(self, task: Task, receiver: str, pieces: NDArray[np.uint64]) -> bytes:
         piece = pieces[task.names.index(receiver)].astype("<u8").tobytes()

@@ -10,7 +10,7 @@ from numbers import Rational, Real
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from sottovoce.domain.columns import to_list
-from sottovoce.domain.options import as_table, check_listable, check_listed, encode_rows
+from sottovoce.domain.options import as_table, check_listable, check_listed, encode_rows, padded
 from sottovoce.domain.values import Domain, Label, is_missing
 from sottovoce.errors import DomainError, ParameterError
 from sottovoce.lazy import numpy as np
@@ -77,11 +77,17 @@ class Keyed:
 
     def encode(self, value: object) -> dict[int, float]:
         """For the code of each key that an answer holds, how far its number lies from low (0) to high (1)."""
+        return {code: place for code, place in self.encode_padded(value).items() if code >= 0}
+
+    def encode_padded(self, value: object) -> dict[int, float]:
+        """The same with more, under numbers below 0, so that the time does not tell how many keys an answer holds."""
         if is_missing(value):
             raise DomainError(f"an answer must not be missing (it may be empty), got {value!r}")
+        pairs = _pairs(value)
         places: dict[int, float] = {}
-        for key, number in _pairs(value):
-            code = self.keys.encode(key)
+        for at, pair in enumerate(padded(pairs, (self.keys.labels[0], self.low), self.keys.size)):
+            key, number = _pair(pair)
+            code = (-1 - at, self.keys.encode(key))[at < len(pairs)]  # Fillers get codes that no key has.
             if code in places:
                 raise DomainError(f"an answer must hold each key once, got {key!r} twice")
             places[code] = self._place(number)
@@ -135,11 +141,15 @@ def _check_end(name: str, value: object) -> float:
     return float(value)
 
 
-def _pairs(value: Any) -> Iterable[tuple[object, object]]:
+def _pairs(value: Any) -> list[Any]:
     if isinstance(value, Mapping):
-        return value.items()
-    if not isinstance(value, list | tuple) or not all(
-        isinstance(pair, list | tuple) and len(pair) == 2 for pair in value
-    ):
+        return list(value.items())
+    if not isinstance(value, list | tuple):
         raise DomainError(f"an answer must map keys to numbers, got {value!r:.40}")
-    return [(key, number) for key, number in value]
+    return list(value)
+
+
+def _pair(pair: Any) -> tuple[object, object]:
+    if not isinstance(pair, list | tuple) or len(pair) != 2:
+        raise DomainError(f"an answer must map keys to numbers, got {pair!r:.40}")
+    return pair[0], pair[1]

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 MAX_LISTED = 16
+MOST_PADDED = 32
+"""Options or keys, up to which every answer is encoded in as many steps."""
 MAX_OPTIONS = 2**20
 """The code of an answer has a digit for each option or key."""
 
@@ -65,9 +67,10 @@ class Options:
             raise DomainError(f"an answer must not be missing (a set may be empty), got {value!r}")
         if isinstance(value, str | bytes | Mapping) or not isinstance(value, Iterable):
             raise DomainError(f"an answer must be a set or a list of options, got {value!r:.40}")
+        held = list(value)
         code = 0
-        for option in value:
-            code |= 1 << self.options.encode(option)
+        for at, option in enumerate(padded(held, self.options.labels[0], self.options.size)):
+            code |= (0, 1 << self.options.encode(option))[at < len(held)]
         return code
 
     def encode_many(self, values: Any, first_row: int = 1) -> NDArray[np.uint8]:
@@ -102,6 +105,14 @@ def check_listed(options: int | Iterable[Label] | Domain, name: str) -> Domain:
     if listed.size > MAX_OPTIONS:
         raise ParameterError(f"{name} must be at most {MAX_OPTIONS:,}, got {listed.size:,}")
     return listed
+
+
+def padded(held: list[Any], filler: Any, options: int) -> list[Any]:
+    """What an answer holds and as much more as it takes for a full one: how much it holds, time does not tell.
+
+    Of long lists of options answers hold few. There the time for a full one would be noticed by the respondent.
+    """
+    return held + [filler] * (min(options, MOST_PADDED) - len(held))
 
 
 def check_listable(count: int) -> None:

@@ -20,7 +20,7 @@ from sottovoce.domain.columns import as_arrow, floats, to_list
 from sottovoce.domain.values import is_missing
 from sottovoce.errors import DomainError, ParameterError
 from sottovoce.lazy import numpy as np
-from sottovoce.privacy import GRID, Probability
+from sottovoce.privacy import GRID
 from sottovoce.randomness import Keystream, Source
 
 if TYPE_CHECKING:
@@ -28,6 +28,11 @@ if TYPE_CHECKING:
 
 MAX_STEPS = 2**20
 POLICIES = ("refuse", "clip")
+
+PIECE, ROUNDER = 2.0**50, 1.5 * 2.0**52
+"""A float is cut into pieces of 50 bits. A float of 50 bits plus the second number has no fraction left."""
+ABOVE_ALL = 2**21
+"""Added to a place on the grid, and taken off at the end: then no place is a shorter integer than another."""
 
 
 @dataclass(frozen=True)
@@ -84,27 +89,60 @@ class Scale:
     def encode(self, value: object, source: Source) -> int:
         """One of the two grid points beside a number, at random so that the expectation is the number.
 
-        The share of the upper one is rounded to a multiple of 2^-53. A number within the rounding of floats from a
-        grid point is that point, and nothing is drawn.
+        The share of the upper one is rounded down to a multiple of 2^-53. A number within the rounding of floats from a
+        grid point is that point; there is a draw all the same, and the same arithmetic: time does not tell it.
         """
-        low, high = Fraction(self.low), Fraction(self.high)
-        place = (min(max(self._exact(value), low), high) - low) * self.steps / (high - low)
-        nearest = round(place)
-        if abs(place - nearest) * (high - low) * GRID <= self.steps * max(abs(low), abs(high)):
-            return nearest
-        below = math.floor(place)
-        share = Probability(round((place - below) * GRID), GRID)
-        return below + (source.bernoulli(share) if 0 < share < 1 else int(share))
+        units = self._place(min(max(self._inside(value), self.low), self.high))  # Multiples of 2^-53 of a step.
+        shifted = units + self._slack
+        is_point = shifted % GRID <= 2 * self._slack
+        return source.rounded((units, shifted - shifted % GRID)[is_point]) - ABOVE_ALL
 
-    def _exact(self, value: object) -> Fraction:
-        """A number as it is, or as an end if it lies beyond and is to be clipped."""
+    def _place(self, number: float | Fraction | Decimal) -> int:
+        """The place of a number on the grid, in multiples of 2^-53 of a step, with ABOVE_ALL steps more.
+
+        A float is cut into three integers of the same length, by adding a number next to which fractions are rounded.
+        """
+        factor, offset, width = self._integers
+        if isinstance(number, float) and factor:
+            first = number * factor + ROUNDER
+            rest = (number * factor - (first - ROUNDER)) * PIECE
+            second = rest + ROUNDER
+            rest = (rest - (second - ROUNDER)) * PIECE
+            third = rest + ROUNDER
+            if rest == third - ROUNDER:  # It is exact but for numbers next to nothing.
+                joined = ((int(first) << 50) + int(second) << 50) + int(third)
+                return (joined * self.steps + offset << 53) // width
+        low, high = Fraction(self.low), Fraction(self.high)
+        return math.floor(((Fraction(number) - low) * self.steps / (high - low) + ABOVE_ALL) * GRID)
+
+    @cached_property
+    def _integers(self) -> tuple[float, int, int]:
+        """By what a number is multiplied before it is cut, what is then added, and a step in the same units.
+
+        The factor is 0 where that would not be exact.
+        """
+        larger = max(abs(self.low), abs(self.high))
+        exponent = math.frexp(larger)[1]
+        unit = Fraction(2) ** (150 - exponent)
+        low, width = Fraction(self.low) * unit, (Fraction(self.high) - Fraction(self.low)) * unit
+        if abs(exponent) > 900 or low.denominator > 1 or width.denominator > 1:
+            return 0.0, 0, 1
+        rounders = int(ROUNDER) * ((1 << 100) + (1 << 50) + 1)
+        return 2.0 ** (50 - exponent), int(width) * ABOVE_ALL - (int(low) + rounders) * self.steps, int(width)
+
+    @cached_property
+    def _slack(self) -> int:
+        """How far from a grid point a number may lie to be that point, in multiples of 2^-53 of a step."""
+        larger, width = max(abs(self.low), abs(self.high)), Fraction(self.high) - Fraction(self.low)
+        return math.floor(self.steps * Fraction(larger) / width) + 1
+
+    def _inside(self, value: object) -> float | Fraction | Decimal:
+        """A number, if it is one that is not refused."""
         number = _number(value)
-        if self.low <= number <= self.high:
-            return Fraction(number)
-        if self.outside == "refuse":
+        if self.outside == "refuse" and not self.low <= number <= self.high:
             shown = f"{self.low:g} to {self.high:g} (the policy is 'refuse')"
             raise DomainError(f"an answer must lie from {shown}, got {value!r:.40}")
-        return Fraction(self.low if number < self.low else self.high)
+        return number
 
     def encode_many(self, values: Any, stream: Keystream, first_row: int = 1) -> NDArray[np.int64]:
         """The same for a column: a list, a NumPy array, a pandas or Polars series, an Arrow array.
@@ -117,7 +155,7 @@ class Scale:
         if outside.size and self.outside == "refuse":
             row, value = int(outside[0]), float(column[outside[0]])
             try:
-                self._exact(value)
+                self._inside(value)
             except DomainError as error:
                 raise DomainError(f"row {first_row + row}: {error}") from None
         place = (column.clip(self.low, self.high) - self.low) / self.width * self.steps
@@ -165,6 +203,8 @@ def _number(value: object) -> float | Fraction | Decimal:
         raise DomainError(f"an answer must not be missing, got {value!r}")
     if isinstance(value, bool) or not isinstance(value, Real | Decimal):
         raise DomainError(f"an answer must be a number, got {value!r:.40}")
+    if isinstance(value, int) and -GRID <= value <= GRID:
+        return float(value)
     if isinstance(value, Rational):
         return Fraction(value)
     return value if isinstance(value, Decimal) else float(value)

@@ -24,10 +24,8 @@ POLICIES = ("refuse", "category")
 
 def is_missing(value: object) -> bool:
     """None, NaN, the empty string and the missing values of pandas count as no answer."""
-    if value is None or (isinstance(value, str) and not value):
-        return True
     try:
-        return bool(value != value)
+        return bool(value != value) | (isinstance(value, str | None) & (not value))
     except (TypeError, ValueError, ArithmeticError):  # pandas.NA is neither equal nor unequal to itself.
         return type(value).__name__ == "NAType"
 
@@ -78,14 +76,13 @@ class Domain:
 
     def encode(self, value: object) -> int:
         """The code of one answer."""
-        if is_missing(value):
-            if self.missing == "refuse":
-                raise DomainError(f"an answer must not be missing (the policy is 'refuse'), got {value!r}")
-            return len(self.values)
-        code = self._code(value)
+        missing = is_missing(value)
+        if missing & (self.missing == "refuse"):
+            raise DomainError(f"an answer must not be missing (the policy is 'refuse'), got {value!r}")
+        code = self._code((value, self.values[0])[missing])  # A missing one goes the same way: time does not tell.
         if code is None:
             raise DomainError(f"an answer must be one of the {len(self.values)} values of its domain, got {value!r}")
-        return code
+        return (code, len(self.values))[missing]
 
     def _code(self, value: Any) -> int | None:
         if not isinstance(self.values, range):

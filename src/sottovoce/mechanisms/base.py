@@ -75,6 +75,10 @@ class Mechanism(ABC):
     def _law(self, code: int) -> dict[Report, Fraction]:
         """The probability of each report that a value can lead to."""
 
+    def _law_of(self, value: object) -> dict[Report, Fraction]:
+        """The same for an answer. A number may be rounded at random first."""
+        return self._law(self._encode(value, SYSTEM))
+
     # What a device does.
 
     def randomize(self, value: object) -> Report:

@@ -45,7 +45,10 @@ class Filter:
         return self.length
 
     def _chances(self, places: tuple[int, ...]) -> list[Probability]:
-        return [self.p if place in places else self.q for place in range(self.length)]
+        chances = [self.q] * self.length
+        for place in places:
+            chances[place] = self.p
+        return chances
 
     def _law(self, places: tuple[int, ...]) -> dict[Report, Fraction]:
         law = {0: Fraction(1)}
@@ -58,7 +61,7 @@ class Filter:
         return {report.to_bytes(self.shape.width, "little"): probability for report, probability in law.items()}
 
     def _perturb(self, places: tuple[int, ...], source: Source) -> bytes:
-        return self.shape.pack(at for at, chance in enumerate(self._chances(places)) if source.bernoulli(chance))
+        return self.shape.of_bits(source.coins(self._chances(places)))
 
     def _perturb_many(self, places: NDArray[np.int64], stream: Keystream) -> NDArray[Any]:
         return noisy_bits(self.shape, self.p, self.q, places, stream, self.shape.empty(len(places)))

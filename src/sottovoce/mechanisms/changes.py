@@ -151,18 +151,20 @@ class Changes(Longitudinal):
         missed = wave >> memory["order"] > over >> memory["order"]
         return memory | {"wave": wave, "sign": 0 if missed else memory["sign"]}
 
+    @cached_property
+    def _chances(self) -> tuple[Probability, Probability, Probability]:
+        """How often "up" is said: of no change, of a change up, and of one down, which is the last."""
+        return COIN, self.p, Probability(1 - self.p)
+
     def _step(self, code: int, memory: Memory, source: Source, hide: Hide) -> Step:
-        """Both coins are tossed in every wave, so that the work does not tell whether there is something to tell."""
         wave, changed = memory["wave"] + 1, code - memory["value"]
         if wave > self.waves:
             raise ParameterError(f"the mechanism is for {self.waves} waves, and all of them are over")
         changes = memory["changes"] + abs(changed)
-        sign = changed if changed and changes == memory["kept"] else memory["sign"]
+        sign = (memory["sign"], changed)[(changed != 0) & (changes == memory["kept"])]
         ends = wave % (1 << memory["order"]) == 0
-        source = source.role("instantaneous", code)
-        coin, truth = source.bernoulli(COIN), source.bernoulli(self.p)
-        up = (coin, (sign > 0) == truth)[ends and sign != 0]
-        kept = {"wave": wave, "value": code, "changes": changes, "sign": 0 if ends else sign}
+        up = source.role("instantaneous", code).bernoulli(self._chances[sign * ends])
+        kept = {"wave": wave, "value": code, "changes": changes, "sign": (sign, 0)[ends]}
         cost = self.epsilon_forever if wave == 1 else 0.0
         return Step(2 * memory["order"] + up, memory | kept, cost)
 

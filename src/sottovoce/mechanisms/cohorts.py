@@ -112,7 +112,7 @@ class Cohorts(Mechanism):
 
     def _code(self, data: bytes) -> Any:
         """What is kept of a text: its fingerprint."""
-        return self.hashing.fingerprint(data)
+        return self.hashing.fingerprint(data, self.domain.max_bytes)
 
     def _code_many(self, rows: list[bytes]) -> NDArray[Any]:
         return self.hashing.fingerprints(rows)
@@ -145,7 +145,7 @@ class Cohorts(Mechanism):
     def _join(self, cohort: int, report: Report) -> Report:
         if isinstance(self.shape, CohortBits):
             assert isinstance(report, bytes)  # noqa: S101
-            return self.shape.join(cohort, int.from_bytes(report, "little"))
+            return self.shape.join(cohort, report)
         assert isinstance(report, int)  # noqa: S101
         return cohort * (self.shape.outcomes // self.cohorts) + report
 

@@ -15,6 +15,9 @@ from sottovoce.randomness import Keystream, Source
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+LISTED = 2**16
+"""Values times members, up to which a device keeps a table of binomials."""
+
 
 @dataclass(frozen=True)
 class Combinations:
@@ -35,7 +38,9 @@ class Combinations:
         return math.comb(self.values, self.size)
 
     def number(self, held: Iterable[int]) -> int:
-        return sum(math.comb(member, at) for at, member in enumerate(sorted(held), 1))
+        if self.values * self.size > LISTED:
+            return sum(math.comb(member, at) for at, member in enumerate(sorted(held), 1))
+        return sum([row[member] for row, member in zip(self._rows, sorted(held), strict=True)])
 
     def members(self, number: int) -> tuple[int, ...]:
         members = []
@@ -43,6 +48,11 @@ class Combinations:
             members.append(bisect_right(range(self.values), number, key=lambda c: math.comb(c, at)) - 1)
             number -= math.comb(members[-1], at)
         return tuple(reversed(members))
+
+    @cached_property
+    def _rows(self) -> tuple[tuple[int, ...], ...]:
+        """C(c, at) for every value c, a row for each at: to look one up takes the same time for all of them."""
+        return tuple(tuple(math.comb(c, at) for c in range(self.values)) for at in range(1, self.size + 1))
 
     @cached_property
     def _binomials(self) -> NDArray[np.int64]:
@@ -66,17 +76,22 @@ class Combinations:
             yield member
 
 
-def sample(population: int, count: int, source: Source) -> Iterator[int]:
-    """Distinct numbers below `population`, each set of `count` as likely as any other (R. Floyd's method)."""
-    chosen: set[int] = set()
-    for last in range(population - count, population):
-        drawn = source.below(last + 1)
-        chosen.add(last if drawn in chosen else drawn)
-    return iter(chosen)
+def sample(population: int, count: int, source: Source) -> list[int]:
+    """Distinct numbers below `population`, each sequence of `count` as likely as any other.
+
+    It is the beginning of a shuffle (R. Fisher, F. Yates), of which only the places that were moved are kept.
+    """
+    moved: dict[int, int] = {}
+    chosen = []
+    for at in range(count):
+        drawn = at + source.below(population - at)
+        chosen.append(moved.get(drawn, drawn))
+        moved[drawn] = moved.get(at, at)
+    return chosen
 
 
 def sample_many(population: int, count: int, rows: int, stream: Keystream) -> NDArray[np.int64]:
-    """Rows of distinct numbers, by the same method as `sample`."""
+    """Rows of distinct numbers, each set of `count` as likely as any other (R. Floyd's method)."""
     chosen = np.full((rows, count), -1, dtype=np.int64)
     for at, last in enumerate(range(population - count, population)):
         drawn = stream.below(last + 1, rows)

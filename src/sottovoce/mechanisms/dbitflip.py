@@ -76,7 +76,7 @@ class DBitFlip(Longitudinal):
                 f"there must be at most 2^53 reports: draw fewer of {domain.size} values than {sampled}"
             )
 
-    @property
+    @cached_property
     def q(self) -> Probability:
         """The probability that the bit of another value is 1."""
         return Probability(1 - self.p)
@@ -152,7 +152,7 @@ class DBitFlip(Longitudinal):
 
     def _tell(self, code: int, number: int, source: Source) -> int:
         members = enumerate(self._sets.members(number))
-        return sum(source.bernoulli(self.p if member == code else self.q) << at for at, member in members)
+        return sum(source.bernoulli((self.q, self.p)[member == code]) << at for at, member in members)
 
     def _perturb_waves(self, codes: NDArray[np.int64], stream: Keystream) -> list[NDArray[Any]]:
         people, D = len(codes), self.domain.size

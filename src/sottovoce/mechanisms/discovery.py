@@ -25,6 +25,7 @@ END = b"\xff"
 
 MAX_GROUPS = 2**10
 MAX_TAG = 24
+TAG_BYTES = 3
 METHODS = ("prefixes", "fragments")
 ESTIMATES = ("mean", "regression")
 
@@ -149,7 +150,11 @@ class Discovery(Bucketed):
 
     def label(self, data: bytes) -> bytes:
         """The tag of a text, if there are tags."""
-        return (self.hashing.fingerprint(data) % 2**self.tag).to_bytes(3, "big") if self.tag else b""
+        return (
+            (self.hashing.fingerprint(data, self.domain.max_bytes) % 2**self.tag).to_bytes(TAG_BYTES, "big")
+            if self.tag
+            else b""
+        )
 
     def labels(self, rows: list[bytes]) -> list[bytes]:
         """The tags of a column."""
@@ -165,7 +170,10 @@ class Discovery(Bucketed):
         return data
 
     def _place(self, code: bytes, cohort: int) -> int:
-        return self.hashing.bucket(self.hashing.fingerprint(self.view(code, cohort // self.share)), cohort)
+        shown = self.view(code, cohort // self.share)
+        return self.hashing.bucket(
+            self.hashing.fingerprint(shown, self.domain.max_bytes + len(END) + TAG_BYTES), cohort
+        )
 
     def _code_many(self, rows: list[bytes]) -> Any:
         """For each text, the fingerprints of what the groups are told: one for each span that there is.

@@ -73,8 +73,9 @@ class Hadamard(Pure):
 
     def _perturb(self, code: int, source: Source) -> int:
         # Toggling a bit that the value has pairs each even row with an odd one: no row need be drawn twice.
-        value, odd, row = code + 1, not source.bernoulli(self.p), source.below(self.shape.outcomes)
-        return row if (row & value).bit_count() & 1 == odd else row ^ (value & -value)
+        value, truth, row = code + 1, source.bernoulli(self.p), source.below(self.shape.outcomes)
+        wrong = (row & value).bit_count() & 1 ^ 1 ^ truth
+        return (row, row ^ (value & -value))[wrong]
 
     def _perturb_into(self, codes: NDArray[np.int64], stream: Keystream, out: NDArray[Any]) -> None:
         count, outcomes = codes.size, self.shape.outcomes

@@ -10,7 +10,8 @@ from sottovoce.lazy import numpy as np
 from sottovoce.mechanisms.asked import Asked
 from sottovoce.mechanisms.krr import KRR
 from sottovoce.privacy import GRID, Probability
-from sottovoce.randomness import Keystream, Source
+from sottovoce.randomness import SYSTEM, Keystream, Source
+from sottovoce.reports import Report
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -68,9 +69,21 @@ class KeyValue(Asked):
     def topics(self) -> Domain:
         return self.domain.keys
 
-    def _encode(self, value: object, source: Source) -> int:
+    def _law_of(self, value: object) -> dict[Report, Fraction]:
         places = self.domain.encode(value)
-        return sum(_rounded(place, source) * 3**key for key, place in sorted(places.items()))
+        return self._law(sum((1 + SYSTEM.rounded(int(place * GRID))) * 3**key for key, place in places.items()))
+
+    # A device draws the key first and rounds the number of this key alone. Its code is the report without noise, as in
+    # a column, and not the answer's.
+
+    def _encode(self, value: object, source: Source) -> int:
+        places, key = self.domain.encode_padded(value), source.below(self.domain.keys.size)
+        symbol = 1 + source.rounded(int(places.get(key, 0.0) * GRID))
+        return 3 * key + (0, symbol)[key in places]
+
+    def _perturb(self, code: int, source: Source) -> int:
+        key, symbol = divmod(code, 3)
+        return 3 * key + self._answer._perturb(symbol, source)
 
     def _encode_many(self, values: Any, stream: Keystream, first_row: int) -> NDArray[np.int64]:
         rows = self.domain.encode_many(values, first_row)
@@ -90,11 +103,3 @@ class KeyValue(Asked):
 
     def __repr__(self) -> str:
         return f"KeyValue({self.domain.keys.size} keys, epsilon={self.epsilon:.6g})"
-
-
-def _rounded(place: float, source: Source) -> int:
-    """1 for low or 2 for high, at random so that the mean is the place, to within 2^-53."""
-    bound = int(place * GRID)
-    if bound in (0, GRID):
-        return 2 if bound else 1  # At the ends there is nothing to draw.
-    return 1 + source.bernoulli(Probability(bound, GRID))

@@ -89,10 +89,8 @@ class KRR(Pure):
         return {other: Fraction(self.p if other == code else self.q) for other in range(self.domain.size)}
 
     def _perturb(self, code: int, source: Source) -> int:
-        if source.bernoulli(self.p):
-            return code
-        other = source.below(self.domain.size - 1)
-        return other + (other >= code)
+        truth, other = source.bernoulli(self.p), source.below(self.domain.size - 1)
+        return (other + (other >= code), code)[truth]
 
     def _perturb_into(self, codes: NDArray[np.int64], stream: Keystream, out: NDArray[Any]) -> None:
         count, others = codes.size, self.domain.size - 1

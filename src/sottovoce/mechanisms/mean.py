@@ -151,9 +151,8 @@ class Mean(Numeric):
         coin, window = self._parts[0][1], self._parts[-1][1]
         if self.share is None:
             return coin.perturb(code, source)
-        return (
-            coin.outcomes + window.perturb(code, source) if source.bernoulli(self.share) else coin.perturb(code, source)
-        )
+        wide, narrow = source.bernoulli(self.share), coin.perturb(code, source)
+        return (narrow, coin.outcomes + window.perturb(code, source))[wide]
 
     def _perturb_into(self, codes: NDArray[np.int64], stream: Keystream, out: NDArray[Any]) -> None:
         coin, window = self._parts[0][1], self._parts[-1][1]

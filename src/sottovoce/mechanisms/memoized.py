@@ -233,7 +233,7 @@ class Memoized(Chained):
             return self.instantaneous._perturb(kept, source)
         chances = (self.instantaneous.q, self.instantaneous.p)
         bits = (kept[place >> 3] >> (place & 7) & 1 for place in range(self._size))
-        return Bits(self._size).pack(place for place, bit in enumerate(bits) if source.bernoulli(chances[bit]))
+        return Bits(self._size).of_bits(source.coins([chances[bit] for bit in bits]))
 
     # What a simulation does.
 

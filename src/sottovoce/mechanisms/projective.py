@@ -112,13 +112,11 @@ class Projective(Pure):
     # product is 1, found in the same way. Nothing is drawn twice, and no vector is excluded afterwards.
 
     def _perturb(self, code: int, source: Source) -> int:
-        space, point = self._space, self._space.line(code)
-        if source.bernoulli(self.p):
-            free, wanted = self._rest.line(source.below(self._on)), 0
-        else:
-            free, wanted = source.below(self._off), 1
-        power = next(space.order**k for k in range(space.digits - 1, -1, -1) if point >= space.order**k)
-        return int(space.normalise(self._complete(free, point, power, wanted))[1])
+        truth, on, off = source.bernoulli(self.p), source.below(self._on), source.below(self._off)
+        point = self._space.line(code)
+        free = (off, self._rest.line(on))[truth]
+        vector = self._complete(free, point, self._space.leading(point), 1 - truth)
+        return self._space.normalise(vector)[1]
 
     def _perturb_into(self, codes: NDArray[np.int64], stream: Keystream, out: NDArray[Any]) -> None:
         count, space = codes.size, self._space

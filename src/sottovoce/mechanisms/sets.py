@@ -60,6 +60,14 @@ class Sets(Asked):
     def topics(self) -> Domain:
         return self.domain.options
 
+    def _symbol(self, code: int, topic: int) -> int:
+        # A bit above all options: how long the number is, and so the time, does not depend on which of them are held.
+        return (code | self._above) >> topic & 1
+
+    @cached_property
+    def _above(self) -> int:
+        return 1 << self.domain.options.size
+
     @cached_property
     def variance(self) -> float:
         """For many respondents, n times the squared error of the share of an option that half of them hold.

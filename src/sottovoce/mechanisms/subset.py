@@ -111,9 +111,12 @@ class Subset(Pure):
         return self.shape.pack(held)
 
     def _perturb(self, code: int, source: Source) -> Report:
-        truth = source.bernoulli(self.p)
-        others = sample(self.domain.size - 1, self.size - truth, source)
-        return self._pack([other + (other >= code) for other in others] + [code] * truth)
+        # A set of others, one of which makes room for the true value or not. The others come in random order, and the
+        # place is random: so the order of the members, on which the time to sort them depends, says nothing.
+        truth, others = source.bernoulli(self.p), sample(self.domain.size - 1, self.size, source)
+        held, place = [other + (other >= code) for other in others], source.below(self.size)
+        held[place] = (held[place], code)[truth]
+        return self._pack(held)
 
     def _perturb_into(self, codes: NDArray[np.int64], stream: Keystream, out: NDArray[Any]) -> None:
         truth = stream.bernoulli(self.p, codes.size)

@@ -103,8 +103,9 @@ class Unary(Pure):
         return {report.to_bytes(self.shape.width, "little"): probability for report, probability in law.items()}
 
     def _perturb(self, code: int, source: Source) -> bytes:
-        values = range(self.domain.size)
-        return self.shape.pack(other for other in values if source.bernoulli(self.p if other == code else self.q))
+        chances = [self.q] * self.domain.size
+        chances[code] = self.p
+        return self.shape.of_bits(source.coins(chances))
 
     def _perturb_into(self, codes: NDArray[np.int64], stream: Keystream, out: NDArray[Any]) -> None:
         noisy_bits(self.shape, self.p, self.q, codes[:, None], stream, out)

@@ -91,10 +91,8 @@ class Window:
         return [within if code <= outcome < code + self.window else beyond for outcome in range(self.outcomes)]
 
     def perturb(self, code: int, source: Source) -> int:
-        if source.bernoulli(self.inside):
-            return code + source.below(self.window)
-        other = source.below(self.steps)
-        return other + self.window * (other >= code)
+        inside, near, other = source.bernoulli(self.inside), source.below(self.window), source.below(self.steps)
+        return (other + (0, self.window)[other >= code], code + near)[inside]
 
     def perturb_many(self, codes: NDArray[np.int64], stream: Keystream) -> NDArray[np.int64]:
         inside = stream.bernoulli(self.inside, codes.size)
@@ -146,8 +144,7 @@ class Coin:
         return [1 - upper, upper]
 
     def perturb(self, code: int, source: Source) -> int:
-        upper = source.below(self.steps) < code
-        return int(upper == source.bernoulli(self.p))
+        return (source.below(self.steps) >= code) ^ source.bernoulli(self.p)
 
     def perturb_many(self, codes: NDArray[np.int64], stream: Keystream) -> NDArray[np.int64]:
         upper = stream.below(self.steps, codes.size) < codes

@@ -195,8 +195,12 @@ class RealSum(NoisyBits):
 
     def randomize(self, value: object, source: Source = SYSTEM) -> list[int]:
         """The messages of one person, in no order that means anything."""
-        ones, flip = self._scale.encode(value, source), Probability(1 - self.keep)
-        return [int(source.bernoulli(self.keep if at < ones else flip)) for at in range(self.messages)]
+        ones = self._scale.encode(value, source)
+        return source.coins([self._chances[at < ones] for at in range(self.messages)])
+
+    @cached_property
+    def _chances(self) -> tuple[Probability, Probability]:
+        return Probability(1 - self.keep), self.keep
 
     def randomize_many(self, values: Any, seed: int | Keystream | None = None) -> NDArray[np.uint8]:
         """A row of messages for each number. A seed is for simulation only."""

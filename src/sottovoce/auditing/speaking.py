@@ -1,0 +1,77 @@
+"""Whether a report speaks for an answer: in randomized response, whether it is the truth or a lie."""
+
+from __future__ import annotations
+
+from collections import Counter
+from fractions import Fraction
+from typing import Any
+
+from sottovoce.mechanisms import Mechanism
+from sottovoce.mechanisms.cohorts import Cohorts
+from sottovoce.mechanisms.pure import Pure
+from sottovoce.randomness import SYSTEM
+from sottovoce.reports import Bits, CohortBits, Index
+
+MOST_OUTCOMES = 2**12
+"""Reports, up to which the law of a mechanism is listed."""
+
+LEAST_OCCURRENCES = 10
+"""How often reports of a black box must occur on average, for their frequencies to say what they speak for."""
+
+
+def speaks_for(
+    randomizer: Any, answer: Any, reports: list[Any], others: list[Any], answers: tuple[Any, ...]
+) -> list[bool] | None:
+    """Of each report of an answer, whether it speaks for it; None if that cannot be said.
+
+    A pure mechanism says what its reports support. Otherwise a report speaks for an answer if it is likelier than for
+    the other answers: by the law of a mechanism, or as often as it occurs among `reports` and among `others`.
+    """
+    if isinstance(randomizer, Pure):
+        return _supported(randomizer, randomizer._encode(answer, SYSTEM), reports)
+    if isinstance(randomizer, Cohorts):
+        return [_in_its_cohort(randomizer, answer, report) for report in reports]
+    shape = randomizer.shape if isinstance(randomizer, Mechanism) else None
+    if isinstance(shape, Index) and shape.outcomes <= MOST_OUTCOMES:
+        return _by_law(randomizer, answer, reports, answers)
+    return _by_frequency(reports, others)
+
+
+def _supported(m: Pure, code: int, reports: list[Any]) -> list[bool]:
+    """Whether each report supports a value. Where the law is soon listed, the likeliest reports are those that do."""
+    if isinstance(m.shape, Index) and m.shape.outcomes <= MOST_OUTCOMES and m.p > m.q:
+        law = m._law(code)
+        most = max(law.values())
+        return [law[report] == most for report in reports]
+    if isinstance(m.shape, Bits):
+        return [bool(report[code >> 3] >> (code & 7) & 1) for report in reports]
+    return [code in m.supports(report) for report in reports]
+
+
+def _in_its_cohort(m: Cohorts, answer: Any, report: Any) -> bool:
+    """Whether it speaks for a bucket that the answer has in the cohort of the report."""
+    inner: Any = m._inner
+    code = m._encode(answer, SYSTEM)
+    if isinstance(m.shape, CohortBits):
+        cohort, bits = m.shape.split(report)
+        place = m._place(code, cohort)
+        if isinstance(place, tuple):
+            return bool(bits >> place[0] & 1)
+        return place in inner.supports(bits.to_bytes(inner.shape.width, "little"))
+    cohort, own = divmod(report, inner.shape.outcomes)
+    return m._place(code, cohort) in inner.supports(own)
+
+
+def _by_law(m: Mechanism, answer: Any, reports: list[Any], answers: tuple[Any, ...]) -> list[bool]:
+    mine, zero = m._law_of(answer), Fraction(0)
+    others = [m._law_of(other) for other in answers if other != answer]
+    likelier = {report: all(chance > law.get(report, zero) for law in others) for report, chance in mine.items()}
+    return [likelier[report] for report in reports]
+
+
+def _by_frequency(reports: list[Any], others: list[Any]) -> list[bool] | None:
+    mine, theirs = Counter(reports), Counter(others)
+    if len(reports) < LEAST_OCCURRENCES * len(mine):
+        return None
+    scale = len(reports) / max(1, len(others))
+    return [mine[report] > scale * theirs[report] for report in reports]

@@ -1,0 +1,232 @@
+"""The audit of time: does how long `randomize` takes tell a truth from a lie, or one answer from another?
+
+Calls for the answers are made in random order, each is timed, and a classifier learns from one half of them. It is
+tested on the other half, which it has not seen. Its balanced accuracy is the mean of the shares that it gets right of
+either side: 0.5 is guessing, 1 is knowing.
+"""
+
+from __future__ import annotations
+
+import gc
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from itertools import combinations
+from typing import TYPE_CHECKING, Any
+
+from sottovoce.auditing.bench import Progress
+from sottovoce.auditing.finding import as_json
+from sottovoce.auditing.sources import Command, Function, source_of
+from sottovoce.auditing.speaking import speaks_for
+from sottovoce.errors import ParameterError
+from sottovoce.lazy import numpy as np
+from sottovoce.randomness import Keystream
+from sottovoce.render import label_text
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+CALLS = 60_000
+WARM_UP = 2_000
+"""Calls before the first that counts: interpreters and processors learn from them."""
+
+LIMIT = 0.55
+"""A balanced accuracy up to which time is said to tell nothing of use."""
+
+LEAST_CALLS = 400
+"""Calls of either side, below which nothing can be learned."""
+
+MOST_REPORTS = 8
+"""Reports, the most frequent ones, given each of which the answers are told apart."""
+
+BINS = 48
+"""Bins of times that a classifier learns from, as many calls in each."""
+
+SURE = 4.0
+"""Standard errors by which an accuracy must be above the limit. Where time tells nothing, that is no accident."""
+
+
+@dataclass(frozen=True)
+class Accuracy:
+    """How well two sides are told apart by time alone, on so many calls that the classifier had not seen."""
+
+    question: str
+    sides: tuple[str, str]
+    accuracy: float
+    stderr: float
+    calls: int
+
+    @property
+    def tells(self) -> bool:
+        """Whether it is above the limit for sure. If time tells nothing, it is by less than 1 in 10,000."""
+        return self.accuracy - SURE * self.stderr > LIMIT
+
+    def to_dict(self) -> dict[str, Any]:
+        names = {"question": self.question, "sides": list(self.sides)}
+        return names | {"accuracy": self.accuracy, "stderr": self.stderr, "calls": self.calls, "tells": self.tells}
+
+
+@dataclass(frozen=True)
+class TimeAudit:
+    """What time tells: of a fixed answer, and between two answers, also given the report."""
+
+    answers: tuple[Any, ...]
+    calls: int
+    nanoseconds: float
+    accuracies: tuple[Accuracy, ...]
+
+    @property
+    def worst(self) -> Accuracy:
+        return max(self.accuracies, key=lambda one: one.accuracy)
+
+    @property
+    def exceeds(self) -> bool:
+        return any(one.tells for one in self.accuracies)
+
+    @property
+    def verdict(self) -> str:
+        """One line."""
+        if self.exceeds:
+            return f"time tells: {self.worst.question}, by {self.worst.accuracy:.0%} where guessing is right by 50%"
+        return (
+            f"time tells nothing that shows in {self.calls:,} calls: {self.worst.accuracy:.0%} where guessing has 50%"
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "kind": "time",
+            "values": [as_json(answer) for answer in self.answers],
+            "calls": self.calls,
+            "median_nanoseconds": self.nanoseconds,
+            "limit": LIMIT,
+            "accuracies": [one.to_dict() for one in self.accuracies],
+            "exceeds": self.exceeds,
+            "verdict": self.verdict,
+        }
+
+    def __str__(self) -> str:
+        width = max(len(one.question) for one in self.accuracies)
+        rows = [f"{one.question:{width}}  {one.accuracy:.3f} +- {one.stderr:.3f}  of {one.calls:,} calls"
+                for one in self.accuracies]  # fmt: skip
+        head = f"balanced accuracy by time alone; a call takes {self.nanoseconds / 1000:.2f} microseconds (median)"
+        return "\n".join([head, *rows, self.verdict])
+
+
+@dataclass(frozen=True, eq=False)
+class Timed:
+    """Calls: which answer it was, how long it took, and what came out."""
+
+    which: NDArray[np.int64]
+    nanoseconds: NDArray[np.int64]
+    reports: list[Any]
+
+
+def audit_time(
+    randomizer: Any,
+    answers: tuple[Any, ...],
+    calls: int = CALLS,
+    seed: int | None = None,
+    progress: Progress | None = None,
+) -> TimeAudit:
+    """Time so many calls of a randomizer, and see what that tells about the answers."""
+    if isinstance(randomizer, Command) and not randomizer.one_by_one:
+        raise ParameterError("to be timed, a command must be run for each answer: put {} where the answer goes")
+    timed = _measure(_caller(randomizer), answers, calls, Keystream(seed), progress)
+    found = [*_fixed(randomizer, answers, timed), *_between(answers, timed)]
+    if not found:
+        raise ParameterError(f"{calls} calls are too few to learn anything from: make more of them")
+    return TimeAudit(answers, calls, float(np.median(timed.nanoseconds)), tuple(found))
+
+
+def _caller(randomizer: Any) -> Callable[[Any], Any]:
+    source = source_of(randomizer, fresh=False)
+    if isinstance(source, Function):
+        return source.function
+    return lambda answer: next(source.reports([answer], 1))
+
+
+def _measure(
+    call: Callable[[Any], Any], answers: tuple[Any, ...], calls: int, stream: Keystream, progress: Progress | None
+) -> Timed:
+    which = stream.below(len(answers), calls)
+    order, reports, times, clock = which.tolist(), list[Any](), list[int](), time.perf_counter_ns
+    with _undisturbed():
+        for at in order[: min(WARM_UP, calls // 4)]:
+            call(answers[at])
+        for done, at in enumerate(order):
+            answer = answers[at]
+            before = clock()
+            report = call(answer)
+            after = clock()
+            times.append(after - before)
+            reports.append(tuple(report) if isinstance(report, list) else report)
+            if progress and done % 1000 == 0:
+                progress(done, calls)
+    return Timed(which, np.array(times), reports)
+
+
+@contextmanager
+def _undisturbed() -> Iterator[None]:
+    """No garbage is collected meanwhile: it would strike some calls and not others."""
+    collecting = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if collecting:
+            gc.enable()
+
+
+def _fixed(randomizer: Any, answers: tuple[Any, ...], timed: Timed) -> Iterator[Accuracy]:
+    """For each answer: does the report speak for it or not?"""
+    for at, answer in enumerate(answers):
+        mine = np.flatnonzero(timed.which == at)
+        rest = [timed.reports[call] for call in np.flatnonzero(timed.which != at)]
+        truth = speaks_for(randomizer, answer, [timed.reports[call] for call in mine], rest, answers)
+        if truth is not None:
+            question = f"the answer is {label_text(answer)}: does the report speak for it?"
+            yield from _told(question, ("no", "yes"), timed.nanoseconds[mine], np.array(truth, dtype=np.int64))
+
+
+def _between(answers: tuple[Any, ...], timed: Timed) -> Iterator[Accuracy]:
+    """Every two answers: whatever the report is, and given each of the most frequent reports."""
+    places: dict[Any, list[int]] = {}
+    for call, report in enumerate(timed.reports):
+        places.setdefault(report, []).append(call)
+    frequent = sorted(places, key=lambda report: -len(places[report]))[:MOST_REPORTS]
+    for first, second in combinations(range(len(answers)), 2):
+        sides = (label_text(answers[first]), label_text(answers[second]))
+        groups = {"": np.arange(len(timed.reports))}
+        groups |= {f"the report is {report!r:.20}: ": np.array(places[report]) for report in frequent}
+        for given, group in groups.items():
+            group = group[(timed.which[group] == first) | (timed.which[group] == second)]
+            question = f"{given}is the answer {sides[0]} or {sides[1]}?"
+            yield from _told(question, sides, timed.nanoseconds[group], (timed.which[group] == second).astype(np.int64))
+
+
+def _told(
+    question: str, sides: tuple[str, str], times: NDArray[np.int64], side: NDArray[np.int64]
+) -> Iterator[Accuracy]:
+    """Learn from every other call of either side, and test on the rest. Nothing, if there are too few."""
+    learned, right, seen = np.zeros(side.size, dtype=bool), list[float](), list[int]()
+    for each in (0, 1):
+        learned[np.flatnonzero(side == each)[::2]] = True
+    if min(np.bincount(side[learned], minlength=2)) < LEAST_CALLS // 2:
+        return
+    guess = _guesses(times[learned], side[learned], times[~learned])
+    for each in (0, 1):
+        mine = guess[side[~learned] == each] == each
+        right.append(float(mine.mean()))
+        seen.append(mine.size)
+    variance = sum(share * (1 - share) / count for share, count in zip(right, seen, strict=True)) / 4
+    yield Accuracy(question, sides, sum(right) / 2, max(variance, 1e-9) ** 0.5, sum(seen))
+
+
+def _guesses(times: NDArray[np.int64], side: NDArray[np.int64], tested: NDArray[np.int64]) -> NDArray[np.int64]:
+    """The side that has more of its calls in the bin of a time. Bins hold as many calls each."""
+    edges = np.unique(np.quantile(times, np.arange(1, BINS) / BINS))
+    shares = [np.bincount(np.searchsorted(edges, times[side == each], side="right"), minlength=edges.size + 1)
+              / (side == each).sum() for each in (0, 1)]  # fmt: skip
+    guess: NDArray[np.int64] = (shares[1] > shares[0])[np.searchsorted(edges, tested, side="right")].astype(np.int64)
+    return guess

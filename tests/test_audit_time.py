@@ -1,0 +1,139 @@
+"""The audit of time, on randomizers whose time is known. Differences are gross: a busy machine does not matter."""
+
+from __future__ import annotations
+
+import json
+import random
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import sottovoce as sv
+from sottovoce.auditing import Command, timing
+from sottovoce.auditing.speaking import speaks_for
+from sottovoce.cli import main
+
+LONG = 200_000
+"""Nanoseconds that a slow branch takes: far more than a call."""
+
+
+def busy(nanoseconds: int) -> None:
+    until = time.perf_counter_ns() + nanoseconds
+    while time.perf_counter_ns() < until:
+        pass
+
+
+def slow_lie(answer: bool) -> bool:
+    """A lie takes longer than the truth."""
+    if random.random() < 0.75:
+        return answer
+    busy(LONG)
+    return not answer
+
+
+def slow_yes(answer: bool) -> bool:
+    """The law and the report say no more than they should, but an answer takes longer than the other."""
+    busy(LONG * answer)
+    return answer ^ (random.random() < 0.25)
+
+
+def equal(answer: bool) -> bool:
+    busy(LONG // 10)  # Next to this, nothing else shows.
+    return bool((not answer, answer)[random.random() < 0.75])
+
+
+def test_a_lie_that_takes_longer_is_found_out() -> None:
+    found = sv.audit(slow_lie, False, True, samples=4000, seed=1, time=True)
+    fixed = [one for one in found.accuracies if "speak for" in one.question]
+    assert len(fixed) == 2 and all(one.accuracy > 0.9 and one.tells for one in fixed)
+    assert found.exceeds and found.verdict.startswith("time tells: ")
+
+
+def test_an_answer_that_takes_longer_is_found_out_given_the_report() -> None:
+    found = sv.audit(slow_yes, False, True, samples=4000, seed=1, time=True)
+    given = [one for one in found.accuracies if one.question.startswith("the report is")]
+    assert len(given) == 2 and all(one.accuracy > 0.9 and one.tells for one in given)
+
+
+def test_equal_times_are_not_flagged() -> None:
+    """By chance an accuracy is 4 standard errors above 0.5 in 3 of 100,000 cases, and here it would have to be above
+    0.55 by as much: a false alarm in less than one run of 10,000, as long as the two sides are made alike."""
+    found = sv.audit(equal, False, True, samples=8000, seed=1, time=True)
+    assert not found.exceeds and "tells nothing" in found.verdict
+
+
+def test_the_classifier_is_tested_on_calls_that_it_has_not_seen() -> None:
+    """Times that are all different can be learned by heart, and then tell nothing about others."""
+    chance = np.random.default_rng(1)
+    times, side = chance.permutation(20_000), chance.integers(0, 2, 20_000)
+    (found,) = timing._told("?", ("a", "b"), times, side)
+    assert abs(found.accuracy - 0.5) < 5 * found.stderr
+    (known,) = timing._told("?", ("a", "b"), side * 100, side)
+    assert known.accuracy == 1.0
+
+
+def test_too_few_calls_say_nothing() -> None:
+    with pytest.raises(sv.ParameterError, match="too few"):
+        sv.audit(equal, False, True, samples=100, time=True)
+
+
+@pytest.mark.parametrize("more", [{"exact": True}, {"repeats": 2}, {"claimed": 1.0}, {"delta": 0.1}, {"fresh": True}])
+def test_what_speaks_of_an_epsilon_does_not_go_with_time(more: dict[str, Any]) -> None:
+    with pytest.raises(sv.ParameterError, match="an audit of time"):
+        sv.audit(sv.KRR(3, 1.0), 0, 1, time=True, **more)
+
+
+def test_a_black_box_needs_answers() -> None:
+    with pytest.raises(sv.ParameterError, match="two answers"):
+        sv.audit(equal, time=True)
+
+
+def test_a_program_that_reads_all_answers_at_once_cannot_be_timed() -> None:
+    with pytest.raises(sv.ParameterError, match="must be run for each answer"):
+        sv.audit(Command("cat"), "a", "b", time=True)
+
+
+@pytest.mark.parametrize(
+    ("m", "answer", "report", "expected"),
+    [
+        (sv.KRR(4, 1.0), 2, 2, True),
+        (sv.KRR(4, 1.0), 2, 1, False),
+        (sv.Unary(4, 1.0), 2, bytes([0b0100]), True),
+        (sv.Unary(4, 1.0), 2, bytes([0b1011]), False),
+        (sv.Mean(0, 1, 1.0, kind="rounding"), 1.0, 1, True),
+        (sv.Mean(0, 1, 1.0, kind="rounding"), 1.0, 0, False),
+        (sv.Sets(2, 1.0), (0,), 1, True),
+        (sv.Sets(2, 1.0), (0,), 0, False),
+    ],
+)  # fmt: skip
+def test_a_report_speaks_for_an_answer(m: Any, answer: Any, report: Any, expected: bool) -> None:
+    other = {2: 0, 1.0: 0.0, (0,): (1,)}[answer]
+    assert speaks_for(m, answer, [report], [], (answer, other)) == [expected]
+
+
+def test_a_hashed_report_speaks_for_a_text_in_its_cohort() -> None:
+    m = sv.Hashed("krr", 8, 4, 30.0)
+    reports = [m.randomize("tea") for _ in range(50)]
+    assert speaks_for(m, "tea", reports, [], ("tea", "coffee")) == [True] * 50
+    unary = sv.Hashed(sv.Unary(8, 30.0, kind="symmetric"), cohorts=4)
+    assert all(speaks_for(unary, "tea", [unary.randomize("tea") for _ in range(50)], [], ("tea", "coffee")) or ())
+
+
+def test_the_command_line(capsys: pytest.CaptureFixture[str]) -> None:
+    options = ["audit", "-m", "krr", "-d", "3", "-e", "1", "--time", "--samples", "4000", "--json"]
+    code = main(options)
+    found = json.loads(capsys.readouterr().out)
+    assert found["kind"] == "time" and found["calls"] == 4000 and found["limit"] == 0.55
+    assert code == int(found["exceeds"])
+    assert {"question", "sides", "accuracy", "stderr", "calls", "tells"} == set(found["accuracies"][0])
+
+
+def test_the_command_line_refuses_what_does_not_go_with_time(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    for more in (["--exact"], ["--claimed", "1"], ["--plot", str(tmp_path / "a.svg")]):
+        assert main(["audit", "-m", "krr", "-d", "3", "-e", "1", "--time", *more]) == 2
+        assert "does not go with --time" in capsys.readouterr().err

@@ -1,0 +1,74 @@
+"""What a device executes for an answer: every instruction and every call of the operating system, in order."""
+
+from __future__ import annotations
+
+import os
+import random
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from types import FrameType
+from typing import Any
+from unittest import mock
+
+from sottovoce.mechanisms import DBitFlip
+from sottovoce.mechanisms.base import Mechanism
+from sottovoce.mechanisms.parts import Combined, Mixture
+
+Instructions = tuple[tuple[str, int], ...]
+"""The name of a function and the place of an instruction in it, one after another."""
+
+
+def traces(m: Mechanism, value: Any, runs: int) -> Iterator[tuple[Any, Instructions, tuple[int, ...]]]:
+    """Of several calls: the report, what was executed, and how many bytes the operating system was asked for."""
+    for seed in range(runs):
+        chance, asked = random.Random(seed), list[int]()
+
+        def urandom(count: int, chance: random.Random = chance, asked: list[int] = asked) -> bytes:
+            asked.append(count)
+            return chance.randbytes(count)
+
+        with mock.patch.object(os, "urandom", urandom):
+            report, instructions = traced(lambda: m.randomize(value))
+        yield report, instructions, tuple(asked)
+
+
+def traced(run: Callable[[], Any]) -> tuple[Any, Instructions]:
+    instructions: list[tuple[str, int]] = []
+    with _written_down(instructions):
+        result = run()
+    return result, tuple(instructions)
+
+
+@contextmanager
+def _written_down(into: list[tuple[str, int]]) -> Iterator[None]:
+    """Every instruction in a function of the library, or of a test that takes the place of one."""
+
+    def instruction(frame: FrameType, event: str, _: Any) -> Any:
+        if event == "opcode":
+            into.append((frame.f_code.co_qualname, frame.f_lasti))
+        return instruction
+
+    def call(frame: FrameType, event: str, _: Any) -> Any:
+        module = frame.f_globals.get("__name__", "")
+        if not module.startswith("sottovoce") and module != "broken":
+            return None
+        frame.f_trace_opcodes = True
+        return instruction
+
+    before = sys.gettrace()
+    sys.settrace(call)
+    try:
+        yield
+    finally:
+        sys.settrace(before)
+
+
+def public_part(m: Mechanism, report: Any) -> int:
+    """Which part of a mixture a report names, or which values a device drew for good; 0 for other mechanisms."""
+    if isinstance(m, DBitFlip):
+        return int(report) >> m.sampled
+    combination = m._combination if isinstance(m, Combined) else None
+    if not isinstance(combination, Mixture):
+        return 0
+    return sum(report >= start for start in combination.starts[1:])
