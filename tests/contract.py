@@ -348,7 +348,8 @@ def answers(m: Longitudinal) -> list[Any]:
     if not isinstance(m.domain, sv.Text):
         return list(m.domain.labels)
     assert isinstance(m, MemoizedTexts)
-    places = {text: [as_set(m._place(code, cohort)) for cohort in range(m.cohorts)] for code, text in m._codes()}
+    codes: dict[Any, Any] = {text: code for code, text in m._codes()}
+    places = {text: [as_set(m._place(code, cohort)) for cohort in range(m.cohorts)] for text, code in codes.items()}
     first = max(places, key=lambda text: len(places[text][0]))
     apart = (text for text in places if all(not a & b for a, b in zip(places[first], places[text], strict=True)))
     other = max(apart, key=lambda text: len(places[text][0]))

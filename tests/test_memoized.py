@@ -331,7 +331,8 @@ def test_an_old_memory_of_buckets_is_refused(m: sv.Memoized) -> None:
 def test_a_memory_that_lost_its_last_answer_is_refused() -> None:
     m = sv.Memoized.of("krr", 3, **TWO, changes=0)
     memory = m.step(1, m.begin()).memory
-    for damaged in ({"last": None}, {"last": "2"}, {"answers": []}):
+    damages: list[dict[str, Any]] = [{"last": None}, {"last": "2"}, {"answers": []}]
+    for damaged in damages:
         with pytest.raises(sv.ParameterError, match="must say which of its answers is the last"):
             m.step(2, memory | damaged)
 
