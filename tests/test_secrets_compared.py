@@ -12,6 +12,7 @@ import pytest
 import shuffling
 from collecting import submission, survey
 from shuffling import ANALYST, SHUFFLER, noise
+from sottovoce import envelope
 from sottovoce.collector import intake, tokens
 from sottovoce.collector.sqlite import SQLiteStore
 from sottovoce.envelope import Batch
@@ -55,15 +56,31 @@ def test_only_the_comparison_in_constant_time_knows_the_code_of_a_batch(decide: 
     good = Batch(bytes(16), 0, [inner for _, inner in noise(asked, 3)]).to_bytes(asked, SHUFFLER)
     bad = good[:-1] + bytes([good[-1] ^ 1])
     assert len(Batch.read(good, asked, ANALYST).reports) == 3
-    with pytest.raises(ReportError, match="must come from the shuffler"):
+    with pytest.raises(ReportError, match="must come whole from the shuffler"):
         Batch.read(bad, asked, ANALYST)
     for data in (good, bad):
         compared = decide(False)
-        with pytest.raises(ReportError, match="must come from the shuffler"):
+        with pytest.raises(ReportError, match="must come whole from the shuffler"):
             Batch.read(data, asked, ANALYST)
         assert [len(one) for one in compared[0]] == [32, 32]
         decide(True)
         assert len(Batch.read(data, asked, ANALYST).reports) == 3
+
+
+def test_only_the_comparison_in_constant_time_knows_the_head_of_a_batch(decide: Callable[[bool], Pairs]) -> None:
+    asked = shuffling.survey()
+    good = envelope.batch_pass(asked, SHUFFLER, 1000)
+    bad = good[:-1] + ("0" if good[-1] != "0" else "1")
+    envelope.check_pass(asked, ANALYST, good, 1000)
+    with pytest.raises(ReportError, match="must be announced"):
+        envelope.check_pass(asked, ANALYST, bad, 1000)
+    for head in (good, bad):
+        compared = decide(False)
+        with pytest.raises(ReportError, match="must be announced"):
+            envelope.check_pass(asked, ANALYST, head, 1000)
+        assert len(compared) == 1
+        decide(True)
+        envelope.check_pass(asked, ANALYST, head, 1000)
 
 
 def test_the_database_compares_hashes_of_invitations_and_never_codes(
