@@ -33,8 +33,9 @@ def _unsynced() -> list[Plant]:
     return [
         Plant("ledger-off", ledger, f"{pragma} = EXTRA", f"{pragma} = OFF", _outlives("device")),
         Plant("ledger-full", ledger, f"{pragma} = EXTRA", f"{pragma} = FULL", _outlives("device")),
-        Plant("collector-off", collector, f"{pragma} = FULL", f"{pragma} = OFF", _outlives("collector")),
-        Plant("collector-normal", collector, f"{pragma} = FULL", f"{pragma} = NORMAL", _outlives("collector")),
+        Plant("sealed-off", ledger, f"{pragma} = EXTRA", f"{pragma} = OFF", _outlives("sealed")),
+        Plant("collector-off", collector, '"synchronous = FULL"', '"synchronous = OFF"', _outlives("collector")),
+        Plant("collector-normal", collector, '"synchronous = FULL"', '"synchronous = NORMAL"', _outlives("collector")),
         Plant("shuffler-off", store, '"synchronous = FULL"', '"synchronous = OFF"', _outlives("shuffler")),
         Plant("shuffler-normal", store, '"synchronous = FULL"', '"synchronous = NORMAL"',
               (f"{POWER}::test_the_shuffler_waits_for_the_disk",)),
@@ -50,7 +51,7 @@ def _unsynced_files() -> list[Plant]:
     return [
         Plant("running-tally-unsynced", durable, file + replace, replace, _outlives("running")),
         Plant("running-tally-unnamed", durable, replace + folder, replace, _outlives("running")),
-        Plant("sealed-file-unsynced", durable, file + replace, replace, _outlives("sealed")),
+        Plant("output-unsynced", durable, file + replace, replace, _outlives("published")),
         Plant("key-unsynced", durable, f"    {file}        os.link", "        os.link", _outlives("key")),
         Plant("key-unnamed", durable, linked + folder, linked, _outlives("key")),
         Plant("folder-unnamed", durable, f"exist_ok=True)\n{folder}", "exist_ok=True)\n", _outlives("collector")),

@@ -12,7 +12,6 @@ import shuffling
 import sottovoce as sv
 from power_loss import Ack, Work
 from sottovoce import durable, files, spark
-from sottovoce.cli.send import _envelopes
 from sottovoce.client import Respondent
 from sottovoce.collector import open_store
 from sottovoce.sealing import PrivateKey
@@ -83,11 +82,10 @@ def key(root: Path, ack: Ack) -> None:
 
 
 def sealed(root: Path, ack: Ack) -> None:
-    """A file of submissions is sealed, to be sent."""
-    lines = [shuffling.submission(shuffling.survey()) for _ in range(2)]
-    durable.create(root / "lines.jsonl", b"\n".join(lines) + b"\n")
-    for body in _envelopes(root / "lines.jsonl", shuffling.survey()):
-        ack("sent", body.hex())
+    """A person answers two waves of a survey with a shuffler: what is handed out is sealed."""
+    me = Respondent(root / "me.sqlite", BUDGET)
+    for wave in range(2):
+        ack(str(wave), me.answer(shuffling.survey(), {"smokes": "yes", "ward": 7}, wave).hex())
 
 
 def published(root: Path, ack: Ack) -> None:
