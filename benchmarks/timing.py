@@ -62,11 +62,17 @@ def measured(calls: int) -> dict[str, Row]:
 
 
 def _row(found: Any) -> Row:
-    kinds: dict[str, list[float]] = {"fixed": [], "given": []}
-    for one in found.accuracies:
-        kinds["fixed" if "speak for" in one.question else "given"].append(round(one.accuracy, 3))
-    return {kind: max(values, default=float("nan")) for kind, values in kinds.items()} | {
-        "microseconds": round(found.nanoseconds / 1000, 2)
+    """The worse of the fixed answers; two answers, whatever the report is, and given it: the mean over the reports."""
+    fixed = [one.accuracy for one in found.accuracies if "speak for" in one.question]
+    between = [one.accuracy for one in found.accuracies if one.question.startswith("is the answer")]
+    given = [(one.accuracy, one.calls) for one in found.accuracies if one.question.startswith("the report is")]
+    calls = sum(count for _, count in given)
+    pooled = sum(accuracy * count for accuracy, count in given) / calls if calls else float("nan")
+    return {
+        "fixed": round(max(fixed, default=float("nan")), 3),
+        "between": round(max(between), 3),
+        "given": round(pooled, 3),
+        "microseconds": round(found.nanoseconds / 1000, 2),
     }
 
 
@@ -99,11 +105,11 @@ def by_javascript(calls: int) -> dict[str, Row]:
 def table(before: dict[str, Row], after: dict[str, Row]) -> str:
     """Side by side, for the docs."""
     lines = [
-        "| mechanism | truth or lie, fixed answer | two answers, given the report | microseconds |",
-        "|---|---|---|---|",
+        "| mechanism | truth or lie | two answers | two answers, given the report | microseconds |",
+        "|---|---|---|---|---|",
     ]
     for name, new in after.items():
-        cells = [f"{before[name][kind]:.2f} -> {new[kind]:.2f}" for kind in ("fixed", "given")]
+        cells = [f"{before[name][kind]:.2f} -> {new[kind]:.2f}" for kind in ("fixed", "between", "given")]
         cells.append(f"{before[name]['microseconds']:.1f} -> {new['microseconds']:.1f}")
         lines.append(f"| {name} | {' | '.join(cells)} |")
     return "\n".join(lines)

@@ -20,16 +20,11 @@ export function field(order) {
     return product;
   };
   const add = (a, b) => (binary ? a ^ b : (a + b) % order);
-  const inverse = (a) => {
-    let power = 1; // a to the power of order - 2
-    for (let n = order; n-- > 2; ) power = multiply(power, a);
-    return power;
-  };
-  return { order, multiply, add, inverse, negative: (a) => (binary ? a : (order - a) % order) };
+  return { order, multiply, add, negative: (a) => (binary ? a : (order - a) % order) };
 }
 
 /** All vectors of a number of digits. Lines through the origin are numbered as in Python. */
-export function space({ order, add, multiply, inverse }, digits) {
+export function space({ order, add, multiply }, digits) {
   const powers = [1];
   while (powers.length <= digits) powers.push(powers.at(-1) * order);
   must(powers[digits] <= GRID, "reports must be at most 2^53", powers[digits]);
@@ -56,7 +51,8 @@ export function space({ order, add, multiply, inverse }, digits) {
     /** The number of the line of a nonzero vector. */
     number(vector) {
       const k = leading(vector);
-      const factor = inverse(digit(vector, k));
+      let factor = 1; // The inverse of the leading digit is its power of order - 2.
+      for (let at = 2; at < order; at++) factor = multiply(factor, digit(vector, k));
       const tail = vector % powers[k];
       return powers.reduce((sum, power, at) => sum + power * multiply(factor, digit(tail, at)), firstLine(k));
     },

@@ -25,7 +25,7 @@ POLICIES = ("refuse", "category")
 def is_missing(value: object) -> bool:
     """None, NaN, the empty string and the missing values of pandas count as no answer."""
     try:
-        return bool(value != value) | (isinstance(value, str | None) & (not value))
+        return bool(value != value) | (isinstance(value, str | None) and not value)
     except (TypeError, ValueError, ArithmeticError):  # pandas.NA is neither equal nor unequal to itself.
         return type(value).__name__ == "NAType"
 

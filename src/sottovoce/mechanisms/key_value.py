@@ -78,7 +78,7 @@ class KeyValue(Asked):
 
     def _encode(self, value: object, source: Source) -> int:
         places, key = self.domain.encode_padded(value), source.below(self.domain.keys.size)
-        symbol = 1 + source.rounded(int(places.get(key, 0.0) * GRID))
+        symbol = source.rounded(int(places.get(key, 0.0) * GRID) + GRID)
         return 3 * key + (0, symbol)[key in places]
 
     def _perturb(self, code: int, source: Source) -> int:
