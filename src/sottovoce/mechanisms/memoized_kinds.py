@@ -133,7 +133,9 @@ class MemoizedTexts(Memoized, Cohorts):
     def hashing(self) -> Hashes:
         return self.permanent.hashing
 
-    _hashes_values: ClassVar[bool] = True
+    @property
+    def _hashes_values(self) -> bool:
+        return True
 
     def _code(self, data: bytes) -> bytes:
         return data
