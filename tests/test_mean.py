@@ -275,7 +275,7 @@ def test_the_noise_is_drawn_by_the_share() -> None:
             return p != m.share
 
         def below(self, k: int) -> int:
-            assert k == 6
+            assert k in (6, m.window)  # The window's draws are made all the same.
             return 2
 
     m = sv.Mean(0, 6, 1.0, kind="hybrid", steps=6)
