@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from sottovoce.cli import main
-from sottovoce.mechanisms.discovery_estimate import counted
+from sottovoce.cli.counting import counted
 
 COLORS = ["red"] * 300 + ["green"] * 500 + ["blue"] * 200 + ["pink"] * 8
 
