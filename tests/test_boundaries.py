@@ -49,7 +49,7 @@ def test_the_code_of_a_batch_is_bound_to_its_survey() -> None:
     reports = [letter(one)[1] for _ in range(10)]
     data = Batch(bytes(16), 0, reports).to_bytes(one, SHUFFLER)
     assert Batch.read(data, one, ANALYST).reports == reports
-    with pytest.raises(ReportError, match="a batch must come from the shuffler that the survey names"):
+    with pytest.raises(ReportError, match="a batch must come whole from the shuffler that the survey names"):
         Batch.read(data, other, ANALYST)
 
 
