@@ -8,8 +8,7 @@ from typing import Any
 import pytest
 
 from shuffling import document
-from sottovoce.models import shuffle
-from sottovoce.models.shuffle import shuffle_epsilon
+from sottovoce.models.shuffle import accounting, shuffle_epsilon
 from sottovoce.privacy import float_above
 from sottovoce.survey import Survey
 from sottovoce.survey.mixing import Guarantee
@@ -55,14 +54,14 @@ def test_a_permanent_answer_is_not_hidden_anew_in_each_wave() -> None:
 def test_without_the_accounting_library_delta_is_split_over_the_waves(
     monkeypatch: pytest.MonkeyPatch, waves: int
 ) -> None:
-    asked, exact = survey(ONE, waves=waves), shuffle_epsilon
+    asked, exact = survey(ONE, waves=waves), accounting.shuffle_upper
 
-    def plain(*arguments: Any, **options: Any) -> Any:
+    def plain(*arguments: Any, **options: Any) -> float:
         if "rounds" in options:
             raise ImportError("no library of accounting")
         return exact(*arguments, **options)
 
-    monkeypatch.setattr(shuffle, "shuffle_epsilon", plain)
+    monkeypatch.setattr(accounting, "shuffle_upper", plain)
     one = shuffle_epsilon(asked.questions[0].mechanism, HONEST, DELTA / waves).upper
     assert promised(asked).central == float_above(waves * Fraction(one))
 
