@@ -66,6 +66,18 @@ def test_a_store_and_its_side_files_are_for_the_owner_alone(tmp_path: Path, jour
     assert set(seen.values()) == {0o600}
 
 
+@pytest.mark.parametrize("present", [False, True])
+def test_a_store_behind_a_symbolic_link_is_for_the_owner_alone(tmp_path: Path, present: bool) -> None:
+    """SQLite follows a link to a file that is not there yet, and would make it with the mode that the umask leaves."""
+    place, link = tmp_path / "place.sqlite", tmp_path / "me.sqlite"
+    link.symlink_to(place)
+    with umask(0o022):
+        if present:
+            place.touch()
+        Respondent(link)
+    assert mode(place) == 0o600
+
+
 def test_a_store_of_an_older_version_is_closed_to_others(tmp_path: Path) -> None:
     path = tmp_path / "me.sqlite"
     Ledger(path)

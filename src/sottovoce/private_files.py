@@ -24,10 +24,12 @@ def close_to_others(path: str | os.PathLike[str]) -> None:
 def prepare_database(path: str | os.PathLike[str]) -> None:
     """Before SQLite opens a database: make it if it is not there, and close it and its side files to others.
 
-    An existing file is not opened here: closing it would drop all locks that this process holds on it, SQLite's too.
+    A symbolic link is followed, as SQLite does, also to a file that is not there yet. An existing file is not opened
+    here: closing it would drop all locks that this process holds on it, SQLite's too.
     """
-    if not Path(path).exists():
-        with suppress(OSError):  # SQLite has the better message.
+    with suppress(OSError, ValueError):  # SQLite has the better message.
+        path = os.path.realpath(path)
+        if not Path(path).exists():
             os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, OWNER_ONLY))
     for suffix in ("", *SIDE_FILES):
         close_to_others(f"{os.fspath(path)}{suffix}")
