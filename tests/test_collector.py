@@ -7,6 +7,7 @@ import io
 import json
 import secrets
 import sqlite3
+import struct
 import subprocess
 import sys
 import threading
@@ -39,6 +40,7 @@ from sottovoce import canonical, wire
 from sottovoce.cli import main
 from sottovoce.collector import Store, intake, schema, tokens, transfer
 from sottovoce.collector.adding import PART
+from sottovoce.collector.columns import encode
 from sottovoce.collector.layout import Layout
 from sottovoce.collector.limits import RateLimit
 from sottovoce.collector.records import Published, Unavailable
@@ -264,6 +266,49 @@ def test_bad_columns_are_refused(small: Inside, change: Callable[[Any], Any], me
 def test_compressed_columns_are_refused_before_they_are_read(small: Inside, compression: str) -> None:
     answer = small.send(arrow_with(lambda table: table, compression=compression), ARROW)
     assert answer.status == 400 and "must not be compressed" in answer.json["error"]["message"]
+
+
+@pytest.mark.parametrize("name", ["a\0b", "\0", "HABITS", "ù", "x" * 5000])
+def test_what_is_no_id_is_not_asked_of_the_database(inside: Inside, name: str) -> None:
+    assert inside("GET", f"/v1/surveys/{name}").code == "no_survey"
+    assert inside.send(submission(survey()), name=name).code == "no_survey"
+    assert inside.app.metrics["failed"] == 0
+
+
+def overlapping(count: int, columns: int, width: int) -> tuple[Survey, bytes]:
+    """A wide survey, and a stream of reports to it in which all questions have their reports in the same bytes."""
+    question = {"text": "?", "kind": "choice", "values": [f"v{i}" for i in range(8 * width)], "mechanism": "unary",
+                "epsilon": 0.1}  # fmt: skip
+    names = [f"q{i}" for i in range(columns)]
+    asked = Survey.from_dict({"sottovoce": 1, "id": "wide", "title": "Wide", "minimum": 1,
+                              "questions": [{"id": name, **question} for name in names]}).publish()  # fmt: skip
+    data = encode(asked, dict.fromkeys(names, [bytes(width)] * count))
+    messages = list(pa.ipc.MessageReader.open_stream(data))
+    metadata, body = messages[1].metadata.to_pybytes(), messages[1].body.to_pybytes()
+    head = data[: data.index(metadata)]
+    size = count * width
+    places = [struct.pack("<qq", len(body) - size * left, size) for left in range(columns, 0, -1)]
+    assert size % 64 == 0 and all(metadata.count(place) == 1 for place in places)
+    for place in places[1:]:
+        metadata = metadata.replace(place, places[0])
+    kept = len(body) - size * (columns - 1)
+    assert metadata.count(struct.pack("<q", len(body))) == 1
+    metadata = metadata.replace(struct.pack("<q", len(body)), struct.pack("<q", kept))
+    return asked, head + metadata + body[:kept] + data[-8:]
+
+
+def test_columns_that_share_their_bytes_are_refused(tmp_path: Path) -> None:
+    """Fifteen megabytes could otherwise become 100,000 reports of five kilobytes each."""
+    asked, body = overlapping(640, columns=30, width=10)
+    assert pa.ipc.open_stream(body).read_all().num_rows == 640 and len(body) < 640 * 300 / 4
+    store = SQLiteStore(tmp_path / "x.sqlite")
+    store.publish(asked)
+    inside = Inside(store, rate=None)
+    answer = inside.send(body, ARROW, "wide")
+    assert answer.status == 400 and "640 reports take 192,000 bytes or more" in answer.json["error"]["message"]
+    honest = encode(asked, {item.id: [bytes(10)] * 640 for item in asked.questions})
+    assert inside.send(honest, ARROW, "wide").json["accepted"] == 640
+    inside.close()
 
 
 def test_limits_on_size_and_number(tmp_path: Path) -> None:

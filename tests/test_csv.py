@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import re
 import shutil
 import subprocess
 from pathlib import Path
@@ -18,12 +19,31 @@ from collecting import Inside
 from sottovoce import files
 from sottovoce.cli import main
 from sottovoce.collector import open_store
-from sottovoce.files.csv_text import protect, unprotect
+from sottovoce.files.csv_text import NUMBER, protect, unprotect
 from sottovoce.survey import Survey
 
 NODE = shutil.which("node")
 ATTACK = "=cmd|' /C calc'!A0"
-FORMULAS = (ATTACK, "+1+1", "-1+1", "@SUM(A1)", "\t=1", "\r=1", " =1", "\n=1", "＝1+1", "'=1", "-")
+FORMULAS = (
+    ATTACK,
+    "+1+1",
+    "-1+1",
+    "@SUM(A1)",
+    " =1",
+    "＝1+1",
+    "'=1",
+    "-",
+    "\xa0=1",
+    "\u3000@A1",
+    "\u200b=1",
+    "\ufeff=1",
+)
+MARKED = {
+    "tea;=1+1;milk": "tea;'=1+1;milk", "tea\t=1": "tea\t'=1", "tea\n=1": "tea\n'=1", "a; -1": "a;' -1",
+    "a;'=1": "a;''=1", 'a;"=1': "a;'\"=1",
+    "\t=1": "'\t'=1", "\r=1": "'\r'=1", "\n=1": "'\n'=1", ";\t=1": ";'\t'=1", "=1;=2": "'=1;'=2", "\t": "'\t",
+}  # fmt: skip
+"""Texts that a spreadsheet may part into several cells, and how they are marked."""
 HARMLESS = ("tea", "-0.02", "+39", "-1e-5", "1=1", "'tis", "", "caffè", "a\tb", "-5.")
 
 
@@ -32,12 +52,27 @@ def test_a_text_like_a_formula_is_marked_as_text(text: str) -> None:
     assert protect(text) == "'" + text and unprotect(protect(text)) == text
 
 
+@pytest.mark.parametrize(("text", "marked"), MARKED.items())
+def test_a_formula_behind_the_end_of_a_cell_is_marked_too(text: str, marked: str) -> None:
+    assert protect(text) == marked and unprotect(marked) == text
+
+
+@given(st.text(alphabet="'\"=+-@ \t\r\n;1a\xa0"))
+@example('a;"=1"')
+def test_no_cell_begins_a_formula_where_semicolons_part_cells(text: str) -> None:
+    """Read without regard to quotes, which is how a spreadsheet sees them in the middle of a cell."""
+    sink = io.BytesIO()
+    files.write_csv(pa.table({"first": ["drink"], "label": [text], "n": [-0.5]}), sink)
+    cells = re.split(r"[;\t\r\n]", sink.getvalue().decode())
+    assert not any(cell.strip('" \xa0').startswith(("=", "+", "-", "@")) for cell in cells)
+
+
 @pytest.mark.parametrize("text", HARMLESS)
 def test_other_texts_and_numbers_stay(text: str) -> None:
     assert protect(text) == text == unprotect(text)
 
 
-@given(st.text(alphabet="'=+-@ \t\r\n1.ea＝") | st.text())
+@given(st.text(alphabet="'\";=+-@ \t\r\n1.ea＝") | st.text())
 @example("''=1")
 def test_every_text_comes_back_from_a_file_and_no_cell_begins_a_formula(text: str) -> None:
     sink = io.BytesIO()
@@ -47,7 +82,7 @@ def test_every_text_comes_back_from_a_file_and_no_cell_begins_a_formula(text: st
     head, cells, _ = csv.reader(io.StringIO(sink.getvalue().decode(), newline=""))
     assert head == ["'=a", "b", "c", "x"] and cells == [protect(text)] * 3 + ["-0.02"]
     assert unprotect(cells[0]) == text
-    assert protect(cells[0]) == cells[0] or cells[0].startswith("'")
+    assert not re.match(r"\s*[=+@＝-]", cells[0]) or re.fullmatch(NUMBER, cells[0])
 
 
 def test_the_collector_marks_labels_and_groups(tmp_path: Path) -> None:
@@ -89,7 +124,7 @@ def test_the_pages_mark_the_same_texts() -> None:
     source = Path(__file__).parents[1] / "src" / "sottovoce" / "pages" / "table.js"
     text = source.read_text("utf-8")
     code = "".join(line for line in text.splitlines(True) if not line.startswith("import"))
-    texts = [*FORMULAS, *HARMLESS]
+    texts = [*FORMULAS, *HARMLESS, *MARKED]
     script = code.replace("export ", "") + f"\nprocess.stdout.write(csv([], {json.dumps([[one] for one in texts])}));"
     command = [NODE or "node", "--input-type=module", "-e", script]
     done = subprocess.run(command, capture_output=True, check=True, timeout=60)

@@ -15,7 +15,7 @@ import pytest
 
 from collecting import LINES, open_place, request, submission, survey
 from serving import HOST, Child, Nursery, wait_until
-from sottovoce.collector.connections import PIECE_BYTES, QUEUED_REQUESTS, ConnectionLimits
+from sottovoce.collector.connections import MAX_HEADERS, PIECE_BYTES, QUEUED_REQUESTS, ConnectionLimits
 
 HEAD_BYTES = ConnectionLimits().head_bytes
 LIVE = b"GET /v1/surveys/habits/live HTTP/1.1\r\nhost: x\r\n\r\n"
@@ -107,6 +107,33 @@ def test_a_head_of_the_largest_size_is_read_and_one_byte_more_is_not(strict: Chi
         with connected(strict) as connection:
             connection.sendall(fixed.replace(b"x: \r", b"x: " + b"y" * (length - len(fixed)) + b"\r"))
             assert connection.recv(12) == b"HTTP/1.1 " + status
+
+
+def test_a_request_has_no_more_headers_than_it_may(strict: Child) -> None:
+    for count, status in ((MAX_HEADERS, b"200"), (MAX_HEADERS + 1, b"431")):
+        with connected(strict) as connection:
+            connection.sendall(b"GET /healthz HTTP/1.1\r\nhost: x\r\n" + b"a:\r\n" * (count - 1) + b"\r\n")
+            assert connection.recv(12) == b"HTTP/1.1 " + status
+    trailers = b"transfer-encoding: chunked\r\n\r\n1\r\n{\r\n0\r\n" + b"a:\r\n" * MAX_HEADERS
+    with connected(strict) as connection:
+        connection.sendall(REPORTS + trailers)
+        assert ends(connection)
+
+
+def test_many_small_headers_take_no_more_memory_than_their_bytes(strict: Child) -> None:
+    """Without a limit on their number, each of these connections keeps 3 MB."""
+    head = b"GET /healthz HTTP/1.1\r\nhost: x\r\n" + b"a:\r\n" * (HEAD_BYTES // 4 - 16) + b"\r\n"
+    with contextlib.ExitStack() as open_ones:
+        opened = [open_ones.enter_context(connected(strict)) for _ in range(20)]
+        for connection in opened:
+            connection.sendall(LIVE)
+            assert connection.recv(20).startswith(b"HTTP/1.1 200")
+        before = memory(strict)
+        for connection in opened:
+            with contextlib.suppress(OSError):
+                connection.sendall(head * 7)
+        time.sleep(0.5)
+        assert memory(strict) - before < KEPT_BYTES
 
 
 def test_a_head_in_the_second_place_has_the_same_limit_but_for_one_piece(strict: Child) -> None:

@@ -9,6 +9,7 @@ import random
 import secrets
 import shutil
 import signal
+import socket
 import sqlite3
 import time
 from collections import defaultdict
@@ -25,7 +26,8 @@ import crash
 from collecting import Inside, Postgres, check_sums, open_place, submission, survey
 from serving import Nursery, wait_until
 from sottovoce import transport
-from sottovoce.collector import Store, intake, schema, tokens, transfer
+from sottovoce.cli import main
+from sottovoce.collector import Store, intake, open_store, schema, tokens, transfer
 from sottovoce.collector.group_key import GroupKey, KeyFiles
 from sottovoce.collector.records import Full, Outcome, Published, Unavailable
 from sottovoce.collector.releasing import Releasing
@@ -474,6 +476,37 @@ def test_a_missing_key_is_said_so_and_others_may_still_report(tmp_path: Path) ->
     key.write_bytes(b"short")
     with pytest.raises(StoreError, match="must have 32 bytes, got 5"):
         arrive(store, 1)
+    store.close()
+
+
+def test_a_backup_without_keys_loses_what_waited_and_nothing_else(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    served: list[Store] = []
+
+    def serve(app: Any, listener: socket.socket, *_: Any) -> None:
+        listener.close()
+        served.append(app.store)
+
+    monkeypatch.setattr("sottovoce.collector.server.run", serve)
+    command = ["serve", "--port", "0", "--data", str(tmp_path)]
+    store = open_store(tmp_path)
+    store.publish(ASKED, invited=True)
+    arrive(store, 12)
+    store.close()
+    assert main([*command, "--give-up-waiting"]) == 0  # Nothing is given up while the key is there.
+    store = served.pop()
+    assert store.waiting(found(store)) == {0: 5 + 2}
+    store.close()
+    for key in tmp_path.glob("*-key-*"):
+        key.unlink()
+    capsys.readouterr()
+    assert main(command) == 2 and "is missing" in (said := capsys.readouterr().err) and "--give-up-waiting" in said
+    assert main([*command, "--give-up-waiting"]) == 0 and "7 reports" in capsys.readouterr().err
+    store = served.pop()
+    assert store.waiting(found(store)) == {} and check_sums(store, "invited") == 5
+    arrive(store, 10)
+    assert check_sums(store, "invited") == 10
     store.close()
 
 

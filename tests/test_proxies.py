@@ -215,3 +215,10 @@ def test_a_budget_of_bytes_ends_where_it_should() -> None:
     assert small == 2**18
     budget.give("a", 2**19)
     assert budget.taken == 2**19 + 2**18
+
+
+def test_small_bodies_of_one_address_leave_room_for_others() -> None:
+    budget, small = ByteBudget(2**20), 0
+    while budget.take("a", 0, 2**15):
+        small += 2**15
+    assert small == 2**19 + 2**18 and budget.take("b", 0, 2**15)

@@ -10,7 +10,7 @@ import click
 from sottovoce.cli.key import read_key
 from sottovoce.cli.options import FILE, json_option
 from sottovoce.cli.show import print_json
-from sottovoce.errors import FileError, ParameterError
+from sottovoce.errors import FileError, ParameterError, StoreError
 
 if TYPE_CHECKING:
     import socket
@@ -66,6 +66,8 @@ def listening(host: str, port: int | None) -> socket.socket:
 @click.option("--rate", type=click.FloatRange(min=0), default=100.0, show_default=True,
               help="Requests a second from one address; 0 for no limit.")  # fmt: skip
 @proxy_option
+@click.option("--give-up-waiting", is_flag=True,
+              help="Delete the reports that wait for their group, if the key file to them is lost.")  # fmt: skip
 @click.option("--key", "keys", type=FILE, multiple=True, help="The analyst's private key, for surveys with a shuffler.")
 @json_option
 def serve(
@@ -78,6 +80,7 @@ def serve(
     invited: bool,
     rate: float,
     proxies: tuple[str, ...],
+    give_up_waiting: bool,
     keys: tuple[Path, ...],
     as_json: bool,
 ) -> None:
@@ -97,6 +100,7 @@ def serve(
     Proxies(proxies)  # An address that is none is an error before anything is made.
     _check_keys(given, {str(key.public) for key in opening})
     store = opened(data, database)
+    _check_waiting(store, give_up_waiting)
     for survey in given:
         store.publish(survey, invited)
     made = _first_tokens(store)
@@ -112,6 +116,20 @@ def _check_keys(surveys: list[Survey], known: set[str]) -> None:
     for survey in surveys:
         if survey.shuffle is not None and survey.shuffle.analyst not in known:
             raise ParameterError(f"survey {survey.id!r} has a shuffler: give the analyst's key with --key")
+
+
+def _check_waiting(store: Store, give_up: bool) -> None:
+    """Without the key to the reports that wait, none can come by invitation: somebody must decide what to do."""
+    from sottovoce.collector import Unavailable
+
+    try:
+        store.check_waiting()
+    except Unavailable:
+        raise
+    except StoreError as error:
+        if not give_up:
+            raise StoreError(f"{error}; put the file back, or lose these reports with --give-up-waiting") from None
+        click.echo(f"{store.give_up_waiting()} reports that waited for their group are given up", err=True)
 
 
 def _first_tokens(store: Store) -> dict[str, str]:

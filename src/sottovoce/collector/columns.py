@@ -93,6 +93,7 @@ def decode(data: bytes, to: Published, most: int) -> Block:
             count += len(batch)
             if count > most:
                 break
+            _check_size(count, to.layout, len(data))
             batch.validate(full=True)
             blocks.append(block(batch, to))
     except (pa.ArrowException, OSError, EOFError, struct.error, ValueError) as error:
@@ -102,6 +103,13 @@ def decode(data: bytes, to: Published, most: int) -> Block:
     if count > most:
         raise ReportError(f"a batch must have at most {most:,} reports")
     return _joined(to, blocks)
+
+
+def _check_size(count: int, layout: Layout, size: int) -> None:
+    """Refuse columns that share their bytes: few bytes would become many reports of the full width."""
+    least = count * (layout.width - layout.marks)
+    if least > size:
+        raise ReportError(f"{count:,} reports take {least:,} bytes or more, got a stream of {size:,}")
 
 
 def _joined(to: Published, blocks: list[Block]) -> Block:

@@ -27,6 +27,9 @@ from sottovoce.lazy import load
 PIECE_BYTES = 2**14
 """Bytes given to the parser at a time. A head that begins inside them behind another request may be longer by this."""
 
+MAX_HEADERS = 100
+"""Headers of a request, its trailers among them: many small ones take far more memory than their bytes."""
+
 QUEUED_REQUESTS = 32
 """Requests that may wait on one connection behind the one that is being answered."""
 
@@ -59,6 +62,10 @@ class ConnectionLimits:
 
 class TooManyRequests(Exception):  # noqa: N818
     """More requests were sent ahead on a connection than may wait."""
+
+
+class TooManyHeaders(Exception):  # noqa: N818
+    """A request has more headers than it may."""
 
 
 async def crowded(scope: Scope, receive: Receive, send: Send) -> None:
@@ -196,12 +203,18 @@ def protocol(limits: ConnectionLimits) -> Any:
             if self.part == BODY or (self.cycle is not None and not self.cycle.response_complete):
                 self.transport.abort()
             else:
-                message = f"the head of a request must have at most {limits.head_bytes:,} bytes"
+                message = f"the head of a request must have at most {limits.head_bytes:,} bytes, {MAX_HEADERS} headers"
                 self._refuse("431 Request Header Fields Too Large", "head_too_large", message)
 
         def on_message_begin(self) -> None:
             self.part = HEAD
             super().on_message_begin()
+
+        def on_header(self, name: bytes, value: bytes) -> None:
+            if len(self.headers) == MAX_HEADERS:
+                self._refuse_head()
+                raise TooManyHeaders  # So that the parser leaves the rest of what came alone.
+            super().on_header(name, value)
 
         def on_headers_complete(self) -> None:
             self.part, self.moved = BODY, True

@@ -85,10 +85,8 @@ class ByteBudget:
     def take(self, address: str, held: int, count: int) -> bool:
         """Take room for so many more bytes of a body, of which so many are held already; whether there is room."""
         key = network(address)
-        if held + count <= SMALL_BODY_BYTES:
-            room = self.taken + count <= self.most + self.most // 4
-        else:
-            room = self.taken + count <= self.most and self._by_address[key] + count <= self.each
+        more = self.most // 4 if held + count <= SMALL_BODY_BYTES else 0
+        room = self.taken + count <= self.most + more and self._by_address[key] + count <= self.each + more
         if room:
             self.taken += count
             self._by_address[key] += count

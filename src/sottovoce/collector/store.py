@@ -15,6 +15,7 @@ from sottovoce.collector.releasing import Releasing
 from sottovoce.errors import ParameterError
 from sottovoce.lazy import numpy as np
 from sottovoce.survey import Survey
+from sottovoce.survey.checks import SURVEY_ID
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -74,6 +75,8 @@ class Store(Releasing):
     def survey(self, name: str) -> Published | None:
         """A survey by its id."""
         if name not in self._published:
+            if not SURVEY_ID.fullmatch(name):  # A database may fail on text that no id has, such as a zero byte.
+                return None
             found = self._read("SELECT number, document, invited FROM surveys WHERE id = ?", [name])
             if not found:
                 return None

@@ -100,6 +100,19 @@ class WaitingRoom(Database):
         self._group_key = GroupKey(name, secret)
         return self._group_key
 
+    def check_waiting(self) -> None:
+        """Raise `StoreError` if the key to what waits is lost."""
+        with self._transaction() as connection:
+            self._key(connection)
+
+    def give_up_waiting(self) -> int:
+        """Delete all that waits, whose key is lost; how many reports that were. Their invitations are not spent."""
+        with self._transaction() as connection:
+            count = int(self._run(connection, "SELECT COUNT(*) FROM waiting").fetchone()[0])
+            self._refill(connection, ())
+        self._forget()
+        return count
+
     # Rows.
 
     def _wait(self, connection: Any, block: Block, invitation: bytes) -> bool:

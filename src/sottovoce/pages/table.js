@@ -3,14 +3,22 @@
 import { element } from "./dom.js";
 import { say } from "./language.js";
 
-const FORMULA = /^'*([ \t\r\n\f\v]*[=+\-@＝＋－＠]|[\t\r\n])/;
+const BEGINS = "['\" \\t\\r\\n\\f\\v\\x85\\xa0\\xad\\u1680\\u180e\\u2000-\\u200f\\u2028-\\u202f\\u205f-\\u2064\\u3000\\ufeff]*[=+\\-@＝＋－＠]";
+const FORMULA = new RegExp(`^(${BEGINS}|'*[\\t\\r\\n])`);
+const INSIDE = new RegExp(`([;\\t\\r\\n])(?=${BEGINS})`, "g");
 const NUMBER = /^[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?$/;
 
-/** Text for a cell of CSV. A spreadsheet takes a text that begins like a formula for one: it gets an apostrophe, as in Python. */
+/** Text that a spreadsheet does not take for a formula: an apostrophe in front, and behind what may end a cell, as in Python. */
+function protect(text) {
+  const inside = text.replace(INSIDE, "$1'");
+  return FORMULA.test(text) && !NUMBER.test(text) ? `'${inside}` : inside;
+}
+
+/** Text for a cell of CSV. */
 function cell(value) {
   const text = value === null || value === undefined ? "" : String(value);
-  const safe = typeof value === "string" && FORMULA.test(text) && !NUMBER.test(text) ? `'${text}` : text;
-  return /[",\n\r]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe;
+  const safe = typeof value === "string" ? protect(text) : text;
+  return /[",;\t\n\r]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe;
 }
 
 export const csv = (header, rows) => [header, ...rows].map((row) => row.map(cell).join(",")).join("\r\n") + "\r\n";
