@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 POWER, COUNTS = "tests/test_power_loss.py", "tests/test_spark_counts.py"
+BOUNDARIES = "tests/test_boundaries.py"
 
 
 @dataclass(frozen=True)
@@ -83,10 +84,46 @@ def _limits() -> list[Plant]:
 def _accounting() -> list[Plant]:
     mixing, tests = "src/sottovoce/survey/mixing.py", ("tests/test_mixing.py",)
     return [
-        Plant("shuffled-delta-not-split", mixing, "delta / waves).upper", "delta).upper", tests),
+        Plant("shuffled-delta-not-split", mixing, "shuffle_upper(target, n, share)", "shuffle_upper(target, n, delta)",
+              tests),
         Plant("permanent-answers-amplified", mixing, "survey.waves > 1 and any(", "survey.waves > 1 and all(", tests),
-        Plant("rounds-ignored", mixing, "n, delta, rounds=waves).upper", "n, delta, rounds=1).upper", tests),
-    ]
+        Plant("rounds-ignored", mixing, "n, delta, rounds=waves)", "n, delta, rounds=1)", tests),
+        Plant("slip-ignored", "src/sottovoce/models/shuffle/rounds.py", "delta - rounds * SLIP", "delta",
+              (f"{BOUNDARIES}::test_the_slip_of_a_composition_is_taken_from_delta",)),
+        Plant("release-below-minimum", "src/sottovoce/shuffler/store.py", "if len(tags) < self.minimum:",
+              "if len(tags) < self.minimum - 1:",
+              (f"{BOUNDARIES}::test_a_batch_is_released_at_the_minimum_and_not_one_below",)),
+        Plant("batch-of-any-survey", "src/sottovoce/envelope.py", "sottovoce {purpose} {survey.digest}",
+              "sottovoce {purpose}", (f"{BOUNDARIES}::test_the_code_of_a_batch_is_bound_to_its_survey",)),
+        Plant("group-merged-twice", "src/sottovoce/collector/differences.py", "        total.merge(tally)\n",
+              "        total.merge(tally).merge(tally)\n",
+              (f"{BOUNDARIES}::test_each_group_is_compared_with_each_other_one_once",)),
+        Plant("changes-one-wave-off", "src/sottovoce/mechanisms/changes.py", 'wave >> memory["order"] > over',
+              'wave - 1 >> memory["order"] > over', (f"{BOUNDARIES}::test_changes_catch_up_with_the_wave",)),
+        Plant("residues-by-modulo", "src/sottovoce/models/federated/sharing.py",
+              "        shift = np.uint64(64 - self.modulus.bit_length())\n",
+              "        return stream.words(count) % np.uint64(self.modulus)\n        shift = np.uint64(0)\n",
+              (f"{BOUNDARIES}::test_residues_are_drawn_again_and_not_reduced",)),
+    ]  # fmt: skip
 
 
-PLANTS: tuple[Plant, ...] = (*_unsynced(), *_unsynced_files(), *_counting(), *_limits(), *_accounting())
+def _services() -> list[Plant]:
+    headers, secrets = ("tests/test_headers.py",), ("tests/test_secrets_compared.py",)
+    pages = "src/sottovoce/pages/__init__.py"
+    return [
+        Plant("pages-in-frames", pages, "frame-ancestors 'none'; ", "", headers),
+        Plant("forms-go-anywhere", pages, "form-action 'none'; ", "", headers),
+        Plant("reference-in-frames", "src/sottovoce/collector/openapi.py", "; frame-ancestors 'none'", "", headers),
+        Plant("rate-limit-off", "src/sottovoce/collector/service.py", '"rate": 100.0,', '"rate": None,',
+              ("tests/test_proxies.py",)),
+        Plant("tokens-compared-early", "src/sottovoce/collector/tokens.py",
+              'hmac.compare_digest(known["hash"], digest)', 'known["hash"] == digest', secrets),
+        Plant("codes-compared-early", "src/sottovoce/envelope.py",
+              "not hmac.compare_digest(bytes(self._rest), self._code.digest())",
+              "self._rest != self._code.digest()", secrets),
+    ]  # fmt: skip
+
+
+PLANTS: tuple[Plant, ...] = (
+    *_unsynced(), *_unsynced_files(), *_counting(), *_limits(), *_accounting(), *_services(),
+)  # fmt: skip

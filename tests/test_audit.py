@@ -335,7 +335,8 @@ def test_a_mechanism_that_is_asked_again_claims_as_many_epsilons() -> None:
 def test_every_draw_gives_the_declared_epsilon(m: Mechanism) -> None:
     found = sv.audit(m)
     assert found.epsilon == m.epsilon == found.claimed
-    assert found.basis == "every draw of randomize"
+    too_many = isinstance(m, sv.Subset) and m.size > 4  # All orders of its members are drawn.
+    assert found.basis == ("the law it declares" if too_many else "every draw of randomize")
     assert not found.exceeds
 
 

@@ -19,7 +19,8 @@ from sottovoce.errors import ParameterError, ReportError, StoreError
 from sottovoce.inference.groups import differences
 from sottovoce.models.federated.sharing import MERSENNE, Additive, Shamir
 from sottovoce.models.shuffle import accounting, rounds
-from sottovoce.randomness import GRID, Keystream, Replay
+from sottovoce.privacy import GRID
+from sottovoce.randomness import Keystream, Replay
 from sottovoce.survey import checks
 from sottovoce.survey.federation import NAME
 from sottovoce.survey.shuffle import CHECKS
@@ -48,7 +49,7 @@ def test_the_code_of_a_batch_is_bound_to_its_survey() -> None:
     reports = [letter(one)[1] for _ in range(10)]
     data = Batch(bytes(16), 0, reports).to_bytes(one, SHUFFLER)
     assert Batch.read(data, one, ANALYST).reports == reports
-    with pytest.raises(ReportError, match="a batch must come from the shuffler that the survey names"):
+    with pytest.raises(ReportError, match="a batch must come whole from the shuffler that the survey names"):
         Batch.read(data, other, ANALYST)
 
 
@@ -167,10 +168,11 @@ def test_residues_of_a_small_field_are_uniform(modulus: int) -> None:
 def test_random_weights_of_a_check_are_drawn_without_a_bias(monkeypatch: pytest.MonkeyPatch) -> None:
     from sottovoce.models.federated import sharing
 
-    monkeypatch.setattr(sharing, "SYSTEM", Replay([GRID - 1, GRID - 2, 3, 6]))  # 2^53 is 2 modulo 5, and 0 modulo 4.
+    source = Replay([GRID - 1, GRID - 2, 3, 6])
+    monkeypatch.setattr(sharing, "SYSTEM", source)  # 2^53 is 2 modulo 5, and 0 modulo 4.
     assert sharing.Shamir(4, 1, 5)._test([1, 2, 3, 4])
     with pytest.raises(StopIteration):
-        sharing.SYSTEM.draw()
+        source.draw()
 
 
 # Changes.
@@ -204,7 +206,7 @@ def test_each_group_is_compared_with_each_other_one_once() -> None:
     for (name, _), (first, others) in pairs.items():
         rest = [tally for other, tally in tallies.items() if other != name]
         assert first is tallies[name] and others.n == sum(tally.n for tally in rest)
-        support = sum(tally.estimate().support for tally in rest)
+        support = np.sum([tally.estimate().support for tally in rest], axis=0)
         assert others.estimate().support.tolist() == support.tolist()
     expected = differences({names: (a.estimate(), b.estimate()) for names, (a, b) in pairs.items()}, 0.9)
     found = compared(tallies, 0.9)["differences"]

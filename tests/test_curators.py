@@ -642,7 +642,7 @@ def test_pieces_are_given_out_after_a_time_that_was_fixed_before_the_draw(
 ) -> None:
     """Also after a restart, when the noise must be drawn anew: a quick draw and a slow one look alike."""
     share, waited = until(group, "a-task", "share"), list[float]()
-    monkeypatch.setattr(ahead.time, "sleep", waited.append)
+    monkeypatch.setattr(time, "sleep", waited.append)
     share()
     assert len(waited) == 1
     assert 0 < waited[0] <= ahead.DELAY_SECONDS + ahead.SETTLED_SECONDS + 10_000 * ahead.SECONDS_PER_COUNT

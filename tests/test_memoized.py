@@ -366,7 +366,7 @@ def test_the_same_draws_whether_a_value_is_new_known_or_frozen(kind: str, domain
         source.roles.clear()
         memory = m.step(value, memory, source).memory
         name = m._name(m._encode(value, SYSTEM))
-        assert source.roles == [("permanent", name), ("instantaneous", None)]
+        assert source.roles == [("permanent", name), ("instantaneous", name)]
 
 
 def test_the_others_draw_by_role_as_well() -> None:
@@ -376,7 +376,7 @@ def test_the_others_draw_by_role_as_well() -> None:
     assert source.roles == [("cohort", None), ("permanent", 3), ("permanent", 3)]
     changes, source = sv.Changes(4, 1, 1.0), Asked()
     changes.step(True, changes.begin(source), source)
-    assert source.roles == [("cohort", None), ("instantaneous", None)]
+    assert source.roles == [("cohort", None), ("instantaneous", 1)]
 
 
 def test_d_bit_flip_shows_changes_for_certain() -> None:

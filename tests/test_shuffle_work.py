@@ -7,6 +7,7 @@ import time
 import tracemalloc
 from collections.abc import Callable
 from fractions import Fraction
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -78,7 +79,7 @@ def test_every_mechanism_is_tried() -> None:
 def test_every_mechanism_has_an_epsilon(name: str, n: int) -> None:
     for m in MECHANISMS[name]():
         accounting._shuffled.cache_clear()
-        found = bounded(lambda m=m: sv.shuffle_epsilon(m, n, 1e-9))
+        found = bounded(partial(sv.shuffle_epsilon, m, n, 1e-9))
         assert 0 <= found.lower <= found.upper <= found.local == m.epsilon
         if n == 10**9 and m.epsilon < 8:
             assert found.upper < 0.05 * m.epsilon
@@ -113,7 +114,7 @@ def mixed(question: dict[str, Any], honest: int, waves: int) -> sv.Survey:
 def test_every_question_of_a_shuffled_survey_is_reviewed(kind: str, by: str, tmp_path: Path) -> None:
     for waves in (1, 12):
         survey = mixed(asked(kind, by), 10**9, waves)
-        bounded(lambda survey=survey: survey.guarantee)
+        bounded(partial(getattr, survey, "guarantee"))
         found = survey.guarantee
         assert isinstance(found, mixing.Guarantee) and found.central is not None
         assert 0 < found.central < found.local / 5
@@ -172,7 +173,7 @@ def test_few_rows_of_bits_are_on_the_safe_side() -> None:
 def test_many_rounds_are_numbers() -> None:
     """Beyond its window a curve of bits says 1, which no distribution of losses has."""
     m = sv.RandomizedResponse(epsilon=1.0)
-    found = [bounded(lambda r=r: sv.shuffle_epsilon(m, 10**6, 1e-9, rounds=r)).upper for r in (100, 1000, 10_000)]
+    found = [bounded(partial(sv.shuffle_epsilon, m, 10**6, 1e-9, rounds=r)).upper for r in (100, 1000, 10_000)]
     assert found == sorted(found) and all(map(math.isfinite, found))
     once = sv.shuffle_epsilon(m, 10**6, 1e-9).upper
     for r, upper in zip((100, 1000, 10_000), found, strict=True):

@@ -61,10 +61,12 @@ def audit(plot: Path | None, as_json: bool, **asked: Any) -> int:
     The exit code is 0 if nothing speaks against the claim, 1 if more is spent than claimed or if time tells, 2 if
     something is wrong.
     """
+    from sottovoce.auditing import Finding
+
     if plot and plot.suffix not in PLOTS:
         raise ParameterError(f"{plot}: a plot must end in {', '.join(PLOTS)}")
     found = _audit(asked | {"plot": plot})
-    if plot and not asked["time"]:
+    if plot and isinstance(found, Finding):
         write_figure(plot, found.plot().get_figure())
     if as_json:
         print_json(found.to_dict())
@@ -123,7 +125,8 @@ def _sampled(randomizer: Any, values: tuple[Any, ...], options: dict[str, Any], 
         raise ParameterError("two answers to tell apart are needed: --values X0 X1")
     options |= {"delta": asked["delta"], "claimed": asked["claimed"]}
     with _watched() as progress:
-        return audit(randomizer, values[0], values[1], progress=progress, **options)
+        found: Finding = audit(randomizer, values[0], values[1], progress=progress, **options)
+    return found
 
 
 def _randomizer(asked: dict[str, Any]) -> tuple[Any, bool]:

@@ -36,6 +36,9 @@ from sottovoce.privacy import exp_below
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+ROUNDING_UNITS = 16
+"""Units of 2^-53 by which a step is moved to the safe side. Nine operations round, `exp` by up to two units."""
+
 MAX_LISTED = 64
 """Values of a mechanism whose channel is listed."""
 
@@ -84,7 +87,7 @@ class Pair:
     def _steps(self, epsilon: float, side: float) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Values and weights of one step; the values rounded to one side."""
         base, first, second = (np.array([float(x) for x in column]) for column in (self.base, self.first, self.second))
-        slack = side * 8 * UNIT
+        slack = side * ROUNDING_UNITS * UNIT
         values = (first * (1 + slack) - math.exp(epsilon) * second * (1 - slack)) / base
         weights, rest = float(self.gamma) * base, float(1 - self.gamma)
         return (np.append(values, 0.0), np.append(weights, rest)) if rest else (values, weights)

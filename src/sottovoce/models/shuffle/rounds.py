@@ -82,7 +82,7 @@ def convex_below(ratios: Sequence[float], deltas: Sequence[float]) -> NDArray[np
     """
     corners: list[int] = []
     for at in range(len(deltas)):
-        while len(corners) > 1 and _is_above(ratios, deltas, *corners[-2:], at):
+        while len(corners) > 1 and _is_above(ratios, deltas, corners[-2], corners[-1], at):
             corners.pop()
         corners.append(at)
     hull = np.interp(ratios, [ratios[at] for at in corners], [deltas[at] for at in corners])
