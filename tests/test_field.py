@@ -1,10 +1,13 @@
 from __future__ import annotations
 
+from typing import ClassVar
+
 import numpy as np
 import pytest
 
 from sottovoce.errors import ParameterError
 from sottovoce.field import MAX_ORDER, Field, is_order
+from sottovoce.geometry import Space
 
 ORDERS = [g for g in range(2, MAX_ORDER + 1) if is_order(g)]
 
@@ -44,3 +47,36 @@ def test_numbers_and_columns_agree() -> None:
 def test_other_orders_are_refused(order: int) -> None:
     with pytest.raises(ParameterError, match="a field must have a prime or a power of two"):
         Field(order)
+
+
+@pytest.mark.parametrize("order", [g for g in ORDERS if g < 70] + [4093, 4096])
+def test_look_ups_give_the_product(order: int) -> None:
+    field, elements = Field(order), [*range(min(order, 70)), order - 1]
+    assert all(field.product(a, b) == field.multiply(a, b) for a in elements for b in elements)
+
+
+class Watched(int):
+    """A secret that notes what is divided."""
+
+    divided: ClassVar[list[int]] = []
+
+    def __add__(self, other: int) -> Watched:
+        return Watched(int(self) + other)
+
+    def __divmod__(self, other: int) -> tuple[Watched, int]:
+        Watched.divided.append(int(self))
+        quotient, rest = divmod(int(self), other)
+        return Watched(quotient), rest
+
+
+@pytest.mark.parametrize("order", [2, 3, 4, 7, 8])
+def test_zero_is_never_divided(order: int) -> None:
+    """It takes Python another time than other numbers: calls for the values 0 and 999 were told apart by .63."""
+    space = Space(order, digits=4)
+    cohorts = np.arange(space.size)
+    for secret in (0, 1, order, space.size - 1):
+        Watched.divided.clear()
+        expected = space.inner(cohorts, np.full(space.size, secret))
+        assert [space.inner(int(cohort), Watched(secret)) for cohort in cohorts] == expected.tolist()
+        assert len(Watched.divided) == 4 * space.size
+        assert 0 not in Watched.divided

@@ -87,6 +87,27 @@ class Field:
             product = product ^ (self.modulus << i - degree) * (product >> i & 1)
         return product
 
+    def product(self, a: int, b: int) -> int:
+        """`multiply` for two secrets of a device: two look-ups, which take as long for zero and one as for others."""
+        logarithms, powers = self._tables
+        return powers[logarithms[a] + logarithms[b]]
+
+    @cached_property
+    def _tables(self) -> tuple[tuple[int, ...], tuple[int, ...]]:
+        """The logarithm of each element, and the powers by logarithm. That of zero lies where all powers are zero."""
+        units = self.order - 1
+        powers = next(found for base in range(1, self.order) if len(found := self._cycle(base)) == units)
+        places = {element: place for place, element in enumerate(powers)}
+        logarithms = tuple(places.get(element, 2 * units) for element in range(self.order))
+        return logarithms, (*powers, *powers, *[0] * (2 * units + 1))
+
+    def _cycle(self, base: int) -> list[int]:
+        """The powers of an element, from 1 on, until they come round."""
+        found = [1]
+        while (element := self.multiply(found[-1], base)) != 1:
+            found.append(element)
+        return found
+
     def inverse(self, a: Any) -> Any:
         """The inverse of every nonzero element (zero gives zero): a^(order - 2), by squaring."""
         result, power, exponent = 0 * a + 1, a, self.order - 2
