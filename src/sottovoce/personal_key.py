@@ -98,8 +98,10 @@ class PersonalKey:
         private_files.close_to_others(path)
         try:
             text = Path(path).read_text("ascii").strip()
-        except (OSError, UnicodeDecodeError) as error:
-            raise FileError(f"{path}: the personal key cannot be read: {error}") from None
+        except OSError as error:
+            raise FileError(f"{path}: the personal key cannot be read: {error.strerror}") from None
+        except UnicodeDecodeError:
+            raise FileError(f"{path}: holds no personal key") from None
         try:
             return cls.from_text(text)
         except ParameterError as error:
