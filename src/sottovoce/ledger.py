@@ -90,7 +90,7 @@ class Ledger:
     def left(self) -> float:
         """What is left of the budget."""
         with self.transaction() as entries:
-            return max(0.0, float(entries.owner["budget"]) - entries.spent())
+            return entries.left()
 
     def charges(self) -> list[Charge]:
         """Every entry, in the order of time."""
@@ -195,6 +195,9 @@ class Entries:
         if not all(isinstance(cost, float) and 0 < cost < math.inf for cost in costs):
             raise StoreError("the store is damaged: a charge must be a positive number")
         return spent([*costs, *more], owner["delta"], owner["unit"])
+
+    def left(self) -> float:
+        return max(0.0, float(self.owner["budget"]) - self.spent())
 
     def refuse_beyond_budget(self, costs: Mapping[str, float], owed: Sequence[float] = ()) -> None:
         """Refuse what the questions cost, with what is owed besides, if the budget is too small for it."""
