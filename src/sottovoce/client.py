@@ -182,6 +182,7 @@ class Respondent:
         drafts = Drafts(entries, survey.digest)
         draft = drafts.get(wave)
         if draft is None:
+            entries.bind_key(survey.id, self.key.for_survey(survey.digest).name if self.key else None)
             _check_answers(survey, answers)
             public = wire.check_covariates(covariates or {}, survey)
             draft, memories = self._draw(entries, survey, answers, wave, public)

@@ -228,7 +228,15 @@ class Entries:
     def pin(self, survey: str, digest: str) -> None:
         """The first digest seen of a survey is the only one ever accepted."""
         self.refuse_changed(survey, digest)
-        self.connection.execute("INSERT OR IGNORE INTO pins VALUES (?, ?)", (survey, digest))
+        self.connection.execute("INSERT OR IGNORE INTO pins (survey, digest) VALUES (?, ?)", (survey, digest))
+
+    def bind_key(self, survey: str, key: str | None) -> None:
+        """Go on with the personal key by which a survey was begun: another would draw again what others have seen."""
+        (begun,) = self.connection.execute("SELECT key FROM pins WHERE survey = ?", (survey,)).fetchone()
+        if begun is not None and begun != key:
+            given = "another" if key else "none"
+            raise Refusal(f"survey {survey} must have the same personal key as before, got {given}")
+        self.connection.execute("UPDATE pins SET key = ? WHERE survey = ?", (key, survey))
 
     def memory(self, digest: str, question: str) -> Any:
         row = self.connection.execute(
