@@ -185,8 +185,8 @@ def test_stores_that_cannot_be_used(tmp_path: Path, store: Path) -> None:
         Respondent(tmp_path / "other")
     Respondent(store)
     with sqlite3.connect(store) as file:
-        file.execute("PRAGMA user_version = 4")
-    with pytest.raises(StoreError, match="version 4, newer than this program's 3"):
+        file.execute("PRAGMA user_version = 5")
+    with pytest.raises(StoreError, match="version 5, newer than this program's 4"):
         Respondent(store)
 
 

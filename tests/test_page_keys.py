@@ -74,6 +74,28 @@ def test_a_key_gives_the_same_permanent_answers_after_storage_was_lost(browser: 
     assert all("1" not in one["mood"]["answers"] for one in drawn)  # Nor does the store show which value was held.
 
 
+def test_a_later_wave_that_costs_nothing_is_not_refused(browser: Browser, site: Site) -> None:
+    """Nothing is left of the budget: an answer given before is sent all the same, and a new one is refused in words."""
+    set_budget = "spent => import('/assets/device.js').then(({ me }) => me.setBudget(spent))"
+    spent = DIARY.question("mood").mechanism.epsilon_forever  # type: ignore[attr-defined]
+    with visitor(browser) as (_context, page, _log):
+        page.goto(f"{site.url}/s/diary")
+        answer(page, "well")
+        send(page)
+        page.evaluate(set_budget, spent)
+        page.goto(f"{site.url}/s/diary?wave=2")
+        expect(page.get_by_text("To answer costs at most")).to_contain_text("0 if all your answers are ones")
+        expect(page.get_by_text("A new answer costs more than is left")).to_be_visible()
+        page.locator(".question > fieldset").get_by_label("badly", exact=True).check()
+        page.get_by_role("button", name="Go on").click()
+        page.get_by_role("button", name="My answers are final").click()
+        expect(page.get_by_text(strings()["failed"]["device"]["en"])).to_be_visible()
+        page.goto(f"{site.url}/s/diary?wave=2")
+        answer(page, "well")
+        send(page)
+        assert len(page.evaluate("() => import('/assets/device.js').then(({ me }) => me.ledger())")["charges"]) == 1
+
+
 def test_two_devices_with_one_key_send_one_report(browser: Browser, site: Site) -> None:
     bodies = []
     for _ in range(2):

@@ -19,7 +19,7 @@ import shuffling
 import sottovoce as sv
 from sottovoce.cli import main
 from sottovoce.client import Respondent
-from sottovoce.errors import DomainError, FileError, ParameterError
+from sottovoce.errors import DomainError, FileError, ParameterError, Refusal
 from sottovoce.personal_key import PersonalKey, answer_text
 from sottovoce.randomness import SYSTEM
 from sottovoce.survey import Survey
@@ -310,3 +310,24 @@ def test_mistakes_get_one_line(
     )
     error = run(capsys, *words.split(), code=2)
     assert message in error and error.count("\n") == 1
+
+
+@pytest.mark.parametrize("other", [None, PersonalKey(bytes(32))])
+def test_a_survey_goes_on_with_the_key_it_was_begun_with(tmp_path: Path, other: PersonalKey | None) -> None:
+    """Also where nothing is remembered: under another key, or none, two devices would send two reports of one wave."""
+    question = {"id": "pills", "text": "?", "kind": "yes_no", "epsilon": 1}
+    document = {"sottovoce": 1, "id": "sleep", "title": "Sleep", "budget": 9, "schedule": {"waves": 3}}
+    asked = Survey.from_dict(document | {"questions": [question]}).publish()
+    own, path = PersonalKey(bytes(range(32))), tmp_path / "me.sqlite"
+    first = Respondent(path, key=own).answer(asked, {"pills": "no"})
+    with pytest.raises(Refusal, match=r"must have the same personal key as before, got (another|none)"):
+        Respondent(path, key=other).answer(asked, {"pills": "no"}, 1)
+    assert Respondent(path, key=other).answer(asked, {"pills": "no"}) == first
+    second = Respondent(path, key=own).answer(asked, {"pills": "no"}, 1)
+    assert second == Respondent(tmp_path / "other.sqlite", key=own).answer(asked, {"pills": "no"}, 1)
+
+
+def test_the_name_of_a_key_in_a_store_does_not_follow_from_another_survey() -> None:
+    own = PersonalKey(bytes(range(32)))
+    names = {own.for_survey("sha256:0").name, own.for_survey("sha256:1").name}
+    assert len(names) == 2 and all(len(name) == 16 for name in names)

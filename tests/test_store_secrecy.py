@@ -20,7 +20,7 @@ import pytest
 
 from sottovoce import ledger
 from sottovoce.client import Respondent
-from sottovoce.errors import ParameterError, StoreError
+from sottovoce.errors import ParameterError, Refusal, StoreError
 from sottovoce.ledger import Ledger
 from sottovoce.personal_key import PersonalKey
 from sottovoce.sealing import PrivateKey
@@ -242,6 +242,25 @@ def test_a_move_to_the_new_version_that_is_cut_short_goes_on(tmp_path: Path, mon
     assert [mark for mark in (SECRET, FINGERPRINT, DELETED) if mark in content] == []
 
 
+@pytest.mark.parametrize("cut_short", [False, True])
+def test_a_store_of_version_3_learns_the_key_of_a_survey(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cut_short: bool
+) -> None:
+    path, asked, key = tmp_path / "me.sqlite", survey(schedule={"waves": 3}), PersonalKey(bytes(range(32)))
+    first = Respondent(path).answer(asked, {"home": TOWNS[1]})
+    with sqlite3.connect(path) as file:
+        file.execute("ALTER TABLE pins DROP COLUMN key")
+        file.execute("PRAGMA user_version = 3")
+    if cut_short:
+        monkeypatch.setattr(Ledger, "_rewrite", lambda self: None)
+        Ledger(path)
+        monkeypatch.undo()
+    assert Respondent(path, key=key).answer(asked, {"home": TOWNS[1]}) == first
+    Respondent(path, key=key).answer(asked, {"home": TOWNS[1]}, 1)
+    with pytest.raises(Refusal, match="the same personal key"):
+        Respondent(path).answer(asked, {"home": TOWNS[1]}, 2)
+
+
 # Memories of permanent answers.
 
 PANEL = {"questions": [HOME | {"memoize": True}], "schedule": {"waves": 9}}
@@ -299,8 +318,8 @@ def test_the_values_held_cannot_be_found_in_the_store(
 
 @pytest.mark.parametrize("way", WAYS)
 def test_another_secret_or_none_is_refused_before_anything_is_drawn(tmp_path: Path, way: str) -> None:
-    path, asked = tmp_path / "me.sqlite", survey(**PANEL)
-    Respondent(path, budget=100, **WAYS[way]).answer(asked, {"home": TOWNS[1]})
+    path, first, asked = tmp_path / "me.sqlite", survey(**PANEL), survey(id="others", **PANEL)
+    Respondent(path, budget=100, **WAYS[way]).answer(first, {"home": TOWNS[1]})
     with pytest.raises(
         StoreError, match=f"me.sqlite: home: the values in the store are hidden by a {way}, which is missing"
     ):
@@ -310,7 +329,7 @@ def test_another_secret_or_none_is_refused_before_anything_is_drawn(tmp_path: Pa
         Respondent(path, **wrong).preview(asked, {"home": TOWNS[1]}, wave=1)
     right = Respondent(path, **WAYS[way])
     assert right.drawn(asked, wave=1) is None and right.answer(asked, {"home": TOWNS[1]}, wave=1)
-    assert len(right.ledger.charges()) == 1
+    assert len(right.ledger.charges()) == 2
 
 
 def test_a_store_that_was_open_is_hidden_when_a_secret_is_there(tmp_path: Path) -> None:

@@ -167,12 +167,14 @@ export interface Charge {
 
 export interface Review {
   survey: Survey;
-  /** What one wave of each question costs. */
+  /** The most that the next wave of each question costs, with what is owed for permanent answers that were not sent. */
   costs: { [question: string]: number };
+  /** The least that the next wave costs in all: where something is remembered, a value held before costs nothing more. */
+  least: number;
   /** The most that all waves cost together. */
   epsilon: number;
   left: number;
-  /** Why the survey would not be answered, or null. */
+  /** Why the survey would not be answered, or null. If only new values cost more than is left, it is null. */
   refusal: string | null;
 }
 

@@ -21,7 +21,6 @@ from __future__ import annotations
 import json
 import secrets
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from os import PathLike
 from typing import Any
@@ -31,41 +30,15 @@ from sottovoce.drafts import Draft, Drafts
 from sottovoce.errors import DomainError, ParameterError, Refusal, SottovoceError
 from sottovoce.hiding import Hiding
 from sottovoce.ledger import Entries, Ledger
-from sottovoce.mechanisms import Mechanism
 from sottovoce.mechanisms.longitudinal import Longitudinal
 from sottovoce.personal_key import PersonalKey
 from sottovoce.randomness import SYSTEM, Source
+from sottovoce.review import Price, Review, price, remembering
 from sottovoce.survey import Survey
 from sottovoce.wire import Sendable
 
 MAX_ANSWER = 2**16
 """Characters of an answer's text; no domain has use for more."""
-
-
-@dataclass(frozen=True)
-class Review:
-    """What a survey asks and costs, recomputed on the device, and whether it would be answered."""
-
-    survey: Survey
-    costs: Mapping[str, float]
-    left: float
-    refusal: str | None
-
-    @property
-    def epsilon(self) -> float:
-        """The most that all waves of the survey cost together."""
-        return self.survey.epsilon
-
-    def __str__(self) -> str:
-        title = " ".join(self.survey.title.split())  # On one line, it cannot pass for the lines below.
-        lines = [f"{title} ({self.survey.id}), {self.survey.digest}"]
-        lines += [f"  {question}: epsilon = {cost:.6g}" for question, cost in self.costs.items()]
-        lines += [f"  {covariate.id}: sent as it is" for covariate in self.survey.covariates]
-        waves = f" in {self.survey.waves:,} waves" if self.survey.waves > 1 else ""
-        lines.append(f"all together: epsilon = {self.epsilon:.6g}{waves}, of {self.left:.6g} left")
-        lines += [f"  {line}" for line in self.survey.guarantee.lines()] if self.survey.guarantee else []
-        lines.append(f"REFUSED: {self.refusal}" if self.refusal else "would be answered")
-        return "\n".join(lines)
 
 
 class Respondent:
@@ -96,19 +69,33 @@ class Respondent:
         self.pins = dict(pins or {})
         self.clock = clock
 
-    def review(self, survey: Survey | bytes) -> Review:
-        """What the survey would cost and whether it would be answered. Nothing is drawn, charged or kept."""
+    def review(self, survey: Survey | bytes, wave: int | None = None) -> Review:
+        """What a wave of the survey would cost and whether it would be answered. Nothing is drawn, charged or kept.
+
+        Without a wave it is about one for which nothing was drawn yet. It is not told the answers: where a value that
+        was held before costs less than a new one, it says both.
+        """
         survey = load(survey)
-        costs = {question.id: _cost(question.mechanism) for question in survey.questions}
+        if wave is not None:
+            _check_wave(survey, wave)
+        with self.ledger.transaction() as entries:
+            if wave is not None and entries.report(survey.digest, wave) is not None:
+                nothing = {question.id: 0.0 for question in survey.questions}
+                return Review(survey, nothing, nothing, entries.left(), None, answered=True)
+            asked = price(entries, survey, wave)
+            refusal = self._refusal(entries, survey, asked, asked.least)
+            dearer = self._refusal(entries, survey, asked, asked.most) if refusal is None else None
+            left = entries.left()
+        return Review(survey, asked.with_debts(asked.most), asked.with_debts(asked.least), left, refusal, dearer)
+
+    def _refusal(self, entries: Entries, survey: Survey, asked: Price, costs: Mapping[str, float]) -> str | None:
         try:
             self._check(survey)
-            with self.ledger.transaction() as entries:
-                entries.refuse_changed(survey.id, survey.digest)
-                entries.refuse_beyond_budget(costs)
-            refusal = None
+            entries.refuse_changed(survey.id, survey.digest)
+            entries.refuse_beyond_budget(costs, asked.debts)
         except Refusal as error:
-            refusal = str(error)
-        return Review(survey, costs, self.ledger.left, refusal)
+            return str(error)
+        return None
 
     def preview(
         self,
@@ -159,7 +146,7 @@ class Respondent:
             if kept is not None:
                 return kept
             draft = self._draft(entries, survey, answers, wave, covariates)
-            Drafts(entries, survey.digest).release(survey.id, wave, draft, _remembered(survey))
+            Drafts(entries, survey.digest).release(survey.id, wave, draft, remembering(survey))
         return envelope.sendable(survey, draft.body)
 
     def _check(self, survey: Survey) -> None:
@@ -195,6 +182,7 @@ class Respondent:
         drafts = Drafts(entries, survey.digest)
         draft = drafts.get(wave)
         if draft is None:
+            entries.bind_key(survey.id, self.key.for_survey(survey.digest).name if self.key else None)
             _check_answers(survey, answers)
             public = wire.check_covariates(covariates or {}, survey)
             draft, memories = self._draw(entries, survey, answers, wave, public)
@@ -248,16 +236,6 @@ def _released(entries: Entries, survey: Survey, wave: int) -> Sendable | None:
         body = envelope.seal(survey, body)
         entries.replace_report(survey.digest, wave, body)
     return None if body is None else envelope.sendable(survey, body)
-
-
-def _remembered(survey: Survey) -> set[str]:
-    """The questions whose mechanisms keep something from one wave to the next."""
-    return {question.id for question in survey.questions if isinstance(question.mechanism, Longitudinal)}
-
-
-def _cost(mechanism: Mechanism) -> float:
-    """What a first answer is charged with. A permanent answer is paid for at once, however often it is sent."""
-    return mechanism.epsilon_forever if isinstance(mechanism, Longitudinal) else mechanism.epsilon
 
 
 def load(survey: Survey | bytes) -> Survey:

@@ -39,7 +39,7 @@ class Drafts:
 
     def keep(self, wave: int, draft: Draft, memories: Mapping[str, Any]) -> None:
         """Keep the one draft of a wave and what its mechanisms remember, unless the budget is too small for it."""
-        owed = [cost for due in self._owed(memories).values() for cost in due.values()]
+        owed = [cost for due in self.owed(memories).values() for cost in due.values()]
         self._entries.refuse_beyond_budget(draft.costs, owed)
         self._connection.execute(
             "INSERT INTO drafts (digest, wave, body, submission, costs) VALUES (?, ?, ?, ?, ?)",
@@ -53,7 +53,7 @@ class Drafts:
         For questions that are remembered it may rest on what earlier drafts drew, sent or not: whatever of that is not
         paid yet is charged with it.
         """
-        earlier = self._owed(remembered, before=wave)
+        earlier = self.owed(remembered, before=wave)
         self._entries.refuse_beyond_budget(draft.costs, [cost for due in earlier.values() for cost in due.values()])
         for other, due in earlier.items():
             self._entries.charge(survey, self._digest, other, due)
@@ -62,7 +62,7 @@ class Drafts:
         self._entries.keep_report(self._digest, wave, draft.body)
         self._connection.execute("DELETE FROM drafts WHERE digest = ? AND wave = ?", (self._digest, wave))
 
-    def _owed(self, questions: Collection[str], before: int | None = None) -> dict[int, dict[str, float]]:
+    def owed(self, questions: Collection[str], before: int | None = None) -> dict[int, dict[str, float]]:
         """What some questions cost in each open draft, in the order of drawing; with `before`, until that wave's."""
         rows = self._connection.execute(
             "SELECT wave, costs FROM drafts WHERE digest = ? ORDER BY number", (self._digest,)

@@ -90,7 +90,7 @@ class Ledger:
     def left(self) -> float:
         """What is left of the budget."""
         with self.transaction() as entries:
-            return max(0.0, float(entries.owner["budget"]) - entries.spent())
+            return entries.left()
 
     def charges(self) -> list[Charge]:
         """Every entry, in the order of time."""
@@ -196,6 +196,9 @@ class Entries:
             raise StoreError("the store is damaged: a charge must be a positive number")
         return spent([*costs, *more], owner["delta"], owner["unit"])
 
+    def left(self) -> float:
+        return max(0.0, float(self.owner["budget"]) - self.spent())
+
     def refuse_beyond_budget(self, costs: Mapping[str, float], owed: Sequence[float] = ()) -> None:
         """Refuse what the questions cost, with what is owed besides, if the budget is too small for it."""
         budget, unit, after = self.owner["budget"], self.owner["unit"], self.spent([*costs.values(), *owed])
@@ -225,7 +228,15 @@ class Entries:
     def pin(self, survey: str, digest: str) -> None:
         """The first digest seen of a survey is the only one ever accepted."""
         self.refuse_changed(survey, digest)
-        self.connection.execute("INSERT OR IGNORE INTO pins VALUES (?, ?)", (survey, digest))
+        self.connection.execute("INSERT OR IGNORE INTO pins (survey, digest) VALUES (?, ?)", (survey, digest))
+
+    def bind_key(self, survey: str, key: str | None) -> None:
+        """Go on with the personal key by which a survey was begun: another would draw again what others have seen."""
+        (begun,) = self.connection.execute("SELECT key FROM pins WHERE survey = ?", (survey,)).fetchone()
+        if begun is not None and begun != key:
+            given = "another" if key else "none"
+            raise Refusal(f"survey {survey} must have the same personal key as before, got {given}")
+        self.connection.execute("UPDATE pins SET key = ? WHERE survey = ?", (key, survey))
 
     def memory(self, digest: str, question: str) -> Any:
         row = self.connection.execute(

@@ -2,6 +2,7 @@
 
 Version 1 kept a secret, and with each draft a digest of the answers under it: who had the file could try all answers.
 Version 2 has the tables of today, but its file may still hold those bytes. In version 3 the file was written anew.
+Version 4 knows by which personal key a survey was begun.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ import sqlite3
 APPLICATION = 0x736F7474  # "sott"
 FIRST_VERSION = 1
 TABLES_OF_TODAY = 2
-VERSION = 3
+VERSION = 4
 
 OWNER = "CREATE TABLE owner (budget REAL NOT NULL, delta REAL NOT NULL, unit REAL)"
 DRAFTS = """CREATE TABLE drafts (
@@ -23,7 +24,7 @@ HIDING = "CREATE TABLE hiding (way TEXT NOT NULL, salt BLOB NOT NULL, proof BLOB
 SCHEMA = (
     OWNER,
     HIDING,
-    "CREATE TABLE pins (survey TEXT PRIMARY KEY, digest TEXT NOT NULL)",
+    "CREATE TABLE pins (survey TEXT PRIMARY KEY, digest TEXT NOT NULL, key TEXT)",
     """CREATE TABLE charges (
     number INTEGER PRIMARY KEY, at TEXT NOT NULL, survey TEXT NOT NULL, digest TEXT NOT NULL, wave INTEGER NOT NULL,
     question TEXT NOT NULL, epsilon REAL NOT NULL
@@ -62,6 +63,8 @@ def update(connection: sqlite3.Connection, version: int) -> None:
         for statement in FROM_VERSION_1:
             connection.execute(statement)
         set_version(connection, TABLES_OF_TODAY)
+    if "key" not in {row[1] for row in connection.execute("PRAGMA table_info(pins)")}:
+        connection.execute("ALTER TABLE pins ADD COLUMN key TEXT")
 
 
 def rewrite(connection: sqlite3.Connection) -> None:

@@ -36,6 +36,8 @@ TEXT_PREFIX = "sottovoce-key:1:"
 SURVEY_LABEL = "sottovoce survey key 1"
 DRAW_LABEL = "sottovoce draw 1"
 MEMORY_LABEL = "sottovoce memory 1"
+NAME_LABEL = "sottovoce key name 1"
+NAME_BYTES = 8
 ROLES = ("cohort", "permanent", "instantaneous", "fresh", "report")
 ROLES_WITHOUT_WAVE = ("cohort", "permanent")
 """Drawn once for all waves."""
@@ -142,6 +144,11 @@ class SurveyKey:
     def report_id(self, wave: int) -> str:
         """The id of the submission: the same on every device, so that it is counted once."""
         return self.mac("", "report", None, wave, 0)[:REPORT_ID_BYTES].hex()
+
+    @property
+    def name(self) -> str:
+        """A name by which a store knows the key again. The key does not follow from it."""
+        return _mac(self.data, NAME_LABEL, self.digest)[:NAME_BYTES].hex()
 
     def hide(self, question: str) -> Callable[[str], str]:
         """What the keys of a memory are written as, so that the store does not show which values were held."""

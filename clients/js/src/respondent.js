@@ -36,15 +36,22 @@ export class Respondent {
     return this.#update((state) => {
       const survey = surveyOf(given);
       const costs = Object.fromEntries(survey.questions.map(({ id, mechanism }) => [id, firstCost(mechanism)]));
+      const { memories, owed } = own(state.surveys, survey.digest) ?? { memories: {}, owed: [] };
+      // Where something is remembered, a value that was held before costs nothing more; only a new one may cost so much.
+      const least = survey.questions.map(({ id }) => (own(memories, id) ? 0 : costs[id]));
+      for (const { question, epsilon } of owed) {
+        costs[question] += epsilon;
+        least.push(epsilon);
+      }
       let refusal = null;
       try {
         this.#check(state, survey);
-        refuseBeyondBudget(state, Object.values(costs));
+        refuseBeyondBudget(state, least);
       } catch (error) {
         if (!(error instanceof Refusal)) throw error;
         refusal = error.message;
       }
-      return { survey, costs, epsilon: survey.epsilon, left: spending(state).left, refusal };
+      return { survey, costs, least: above(total(least)), epsilon: survey.epsilon, left: spending(state).left, refusal };
     });
   }
 

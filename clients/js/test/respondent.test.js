@@ -173,6 +173,24 @@ test("a review costs and pins nothing", async () => {
   await me.answer(survey({ title: "Another" }), { smokes: "no" });
 });
 
+test("a later wave that may cost nothing is not refused", async () => {
+  const lasting = new Survey(panel).questions.find(({ mechanism }) => mechanism.begin);
+  const questions = panel.questions.filter(({ id }) => id === lasting.id);
+  const asked = new Survey({ ...panel, questions, budget: 1000 });
+  const cost = lasting.mechanism.after(0);
+  const me = respondent({ budget: 1.5 * cost });
+  const other = { [lasting.id]: lasting.values[0] };
+  await me.preview(asked, { [lasting.id]: WAVE[lasting.id] });
+  const drawn = await me.review(asked);
+  assert.deepEqual([drawn.refusal, drawn.least, drawn.costs], [null, cost, { [lasting.id]: 2 * cost }]);
+  await me.answer(asked, {});
+  const sent = await me.review(asked);
+  assert.deepEqual([sent.refusal, sent.least, sent.costs], [null, 0, { [lasting.id]: cost }]);
+  await assert.rejects(me.answer(asked, other, { wave: 1 }), error("Refusal", /over the budget/));
+  await me.answer(asked, { [lasting.id]: WAVE[lasting.id] }, { wave: 1 });
+  assert.equal((await me.ledger()).spent, cost);
+});
+
 test("a claim below cost is refused", async () => {
   const cheap = structuredClone(small);
   cheap.questions[0].mechanism.epsilon = 0.25;

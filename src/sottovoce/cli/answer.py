@@ -70,7 +70,7 @@ def answer(
     personal = PersonalKey.read(key) if key else None
     me = Respondent(store, budget, pins={asked.id: pin} if pin else None, key=personal, passphrase=passphrase)
     if not answers:
-        return _review(me.review(asked), as_json)
+        return _review(me.review(asked, wave), as_json)
     covariates = _pairs(public)
     given = {name: _typed(asked.question(name), value) for name, value in _pairs(answers).items()}
     if not yes and not _final(me, asked, wave):
@@ -177,6 +177,7 @@ def _pair(text: str) -> tuple[str, str]:
 def _review(review: Any, as_json: bool) -> None:
     if as_json:
         return print_json({"survey": review.survey.id, "digest": review.survey.digest, "costs": dict(review.costs),
+                           "least": dict(review.least), "new_value_refusal": review.new_value_refusal,
                            "waves": review.survey.waves, "public": [c.id for c in review.survey.covariates],
                            "epsilon": review.epsilon, "left": review.left, "refusal": review.refusal,
                            **guarantees(review.survey)})  # fmt: skip

@@ -126,6 +126,9 @@ class Chained(Longitudinal):
         drawn = 1 + min(check_count("changes", changes, 0), changes if self.changes is None else self.changes)
         return drawn if isinstance(self.domain, Text) else min(drawn, self.domain.size)
 
+    def _new_value_cost(self, held: int) -> float:
+        return float(self.permanent.epsilon) if self._answers(held) > self._answers(held - 1) else 0.0
+
     @property
     def _hashes(self) -> int:
         """How many buckets or bits a value has."""

@@ -70,6 +70,20 @@ class Longitudinal(Mechanism):
     def epsilon_pattern(self, reports: int) -> float:
         """What so many reports cost among all histories: a bound, and infinite where a change may show for certain."""
 
+    def next_costs(self, memory: Memory | None) -> tuple[float, float]:
+        """The least and the most that the next wave is charged with, given what a device remembers.
+
+        A value that was held before costs nothing more. The first wave has one cost.
+        """
+        if memory is None:
+            return self.epsilon_forever, self.epsilon_forever
+        held = len(self._checked(memory).get("answers", (None,)))
+        return 0.0, self._new_value_cost(held)
+
+    def _new_value_cost(self, held: int) -> float:
+        """What the first wave with a value that is new costs after so many others were held."""
+        return self.epsilon_after(held) - self.epsilon_after(held - 1)
+
     # What a device does.
 
     @abstractmethod

@@ -144,7 +144,7 @@ export function publicCard(covariates) {
 }
 
 /** Why this browser will not answer, if it will not. */
-export function refusalNote(survey, state, { refusal, left, costs }) {
+export function refusalNote(survey, state, { refusal, left, least }) {
   const { expires } = survey;
   if (state === "closed") return note("warn", say("refused.closed"), paragraph("refused.closed_help"));
   if (expires && (state === "expired" || new Date() >= expires)) {
@@ -154,7 +154,7 @@ export function refusalNote(survey, state, { refusal, left, costs }) {
     return note("warn", say("refused.seal"), paragraph("refused.seal_help"));
   if (!refusal) return null;
   if (!refusal.includes("digest")) {
-    const values = { cost: number(sum(costs), 4), left: number(left, 4) };
+    const values = { cost: number(least, 4), left: number(left, 4) };
     return note("warn", say("refused.budget"), paragraph("refused.budget_help", values));
   }
   return note("bad", say("refused.digest"), paragraph("refused.digest_help"), forTechnicians(refusal));

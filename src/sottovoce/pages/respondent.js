@@ -17,6 +17,20 @@ const { survey: id, state } = document.documentElement.dataset;
 const asked = new URLSearchParams(location.search);
 let invitation = new URLSearchParams(location.hash.slice(1)).get("invitation");
 
+/** Two sums of the same costs differ by less. */
+const ROUNDING = 1e-9;
+
+/** What the wave costs. Where permanent answers are remembered, that depends on whether an answer is new. */
+function price({ costs, least, left }) {
+  const most = sum(costs);
+  const later = most - least > ROUNDING;
+  const values = { cost: number(most, 4), least: number(least, 4), left: number(left, 4) };
+  return [
+    element("p", { class: "soft" }, say(later ? "respondent.costs_later" : "respondent.costs", values)),
+    later && most > left && element("p", { class: "note warn" }, say("respondent.new_value")),
+  ];
+}
+
 /** The questions. */
 async function ask(context) {
   const { survey, written, wave } = context;
@@ -59,11 +73,7 @@ async function ask(context) {
     { novalidate: "", autocomplete: "off", onsubmit: submit },
     cards.map(({ card }) => card),
     survey.covariates.length > 0 && open.card,
-    element(
-      "p",
-      { class: "soft" },
-      say("respondent.costs", { cost: number(sum(review.costs), 4), left: number(review.left, 4) }),
-    ),
+    price(review),
     element("div", { class: "actions" }, element("button", { type: "submit" }, say("respondent.see"))),
     element("p", { class: "soft small" }, say("respondent.nothing_yet")),
   );

@@ -1,0 +1,111 @@
+"""What a wave of a survey would cost a person, before anything is drawn for it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from sottovoce.drafts import Drafts
+from sottovoce.errors import ParameterError
+from sottovoce.ledger import Entries
+from sottovoce.mechanisms.longitudinal import Longitudinal
+from sottovoce.privacy import compose
+from sottovoce.survey import Survey
+from sottovoce.survey.item import Item
+
+
+@dataclass(frozen=True)
+class Price:
+    """What a wave may cost, by question, and what its first report that is sent has to pay besides."""
+
+    least: Mapping[str, float]
+    """If every value was held before. What is drawn afresh in every wave costs the same in any case."""
+    most: Mapping[str, float]
+    """If no value was held before."""
+    owed: Mapping[int, Mapping[str, float]]
+    """By wave: for permanent answers that were drawn and not sent yet."""
+
+    @property
+    def debts(self) -> list[float]:
+        return [cost for due in self.owed.values() for cost in due.values()]
+
+    def with_debts(self, costs: Mapping[str, float]) -> dict[str, float]:
+        """What is charged for each question, if the wave itself costs so much."""
+        return {
+            question: compose([cost, *(due.get(question, 0.0) for due in self.owed.values())])
+            for question, cost in costs.items()
+        }
+
+
+@dataclass(frozen=True)
+class Review:
+    """What a survey asks and costs, recomputed on the device, and whether it would be answered."""
+
+    survey: Survey
+    costs: Mapping[str, float]
+    """The most that the wave costs."""
+    least: Mapping[str, float]
+    """The least: where a permanent answer is remembered, a value that was held before costs nothing more."""
+    left: float
+    refusal: str | None
+    """Why no answers would be taken, or None."""
+    new_value_refusal: str | None = None
+    """Why answers with new values would not be taken although others would, or None."""
+    answered: bool = False
+    """Whether the wave was answered: it costs nothing more, and has the same report for ever."""
+
+    @property
+    def epsilon(self) -> float:
+        """The most that all waves of the survey cost together."""
+        return self.survey.epsilon
+
+    def __str__(self) -> str:
+        title = " ".join(self.survey.title.split())  # On one line, it cannot pass for the lines below.
+        lines = [f"{title} ({self.survey.id}), {self.survey.digest}"]
+        lines += [f"  {question}: epsilon = {self._cost(question)}" for question in self.costs]
+        lines += [f"  {covariate.id}: sent as it is" for covariate in self.survey.covariates]
+        waves = f" in {self.survey.waves:,} waves" if self.survey.waves > 1 else ""
+        lines.append(f"all together: epsilon = {self.epsilon:.6g}{waves}, of {self.left:.6g} left")
+        lines += [f"  {line}" for line in self.survey.guarantee.lines()] if self.survey.guarantee else []
+        lines.append(self._verdict())
+        return "\n".join(lines)
+
+    def _cost(self, question: str) -> str:
+        least, most = self.least[question], self.costs[question]
+        return f"{most:.6g}" if least == most else f"{least:.6g} for a value held before, {most:.6g} for a new one"
+
+    def _verdict(self) -> str:
+        if self.answered:
+            return "was answered: asked again, the device gives the same report"
+        if self.refusal:
+            return f"REFUSED: {self.refusal}"
+        if self.new_value_refusal:
+            return f"would be answered with values held before; new ones would be REFUSED: {self.new_value_refusal}"
+        return "would be answered"
+
+
+def price(entries: Entries, survey: Survey, wave: int | None) -> Price:
+    """What a wave may cost; without a wave, one for which nothing was drawn yet."""
+    drafts, remembered = Drafts(entries, survey.digest), remembering(survey)
+    draft = None if wave is None else drafts.get(wave)
+    if draft is not None:  # A question that was paid for with a later wave costs nothing more.
+        costs = {question.id: draft.costs.get(question.id, 0.0) for question in survey.questions}
+        return Price(costs, costs, drafts.owed(remembered, before=wave))
+    bounds = {question.id: _bounds(entries, survey.digest, question) for question in survey.questions}
+    least, most = ({question: bound[at] for question, bound in bounds.items()} for at in (0, 1))
+    return Price(least, most, drafts.owed(remembered))
+
+
+def remembering(survey: Survey) -> set[str]:
+    """The questions whose mechanisms keep something from one wave to the next."""
+    return {question.id for question in survey.questions if isinstance(question.mechanism, Longitudinal)}
+
+
+def _bounds(entries: Entries, digest: str, question: Item) -> tuple[float, float]:
+    mechanism = question.mechanism
+    if not isinstance(mechanism, Longitudinal):
+        return mechanism.epsilon, mechanism.epsilon
+    try:
+        return mechanism.next_costs(entries.memory(digest, question.id))
+    except ParameterError as error:
+        raise ParameterError(f"{question.id}: {error}") from None
