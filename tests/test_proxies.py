@@ -116,6 +116,35 @@ def test_the_default_rate_limit_is_on(store: SQLiteStore) -> None:
     store.close()
 
 
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["--rate", "nan"], "a rate must be at least 1e-06 requests a second, and finite, got nan"),
+        (["--rate", "inf"], "got inf"),
+        (["--rate", "5e-324"], "got 5e-324"),
+        (["--host", ""], "the host to listen on must be an address or a name, got ''"),
+        (["--host", "nowhere.invalid"], "cannot listen on nowhere.invalid"),
+    ],
+)
+def test_a_start_that_fails_uses_up_no_tokens(
+    arguments: list[str], said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Tokens are printed by the first start only, which must be one that starts."""
+    assert main(["serve", "--port", "0", "--data", str(tmp_path), *arguments]) == 2
+    assert said in capsys.readouterr().err
+    store = SQLiteStore(tmp_path / "collector.sqlite")
+    assert store.tokens() == []
+    store.close()
+
+
+@pytest.mark.parametrize("name", ["nobody", "a\udcff", "a\0b"])
+def test_a_token_that_is_not_there_is_not_revoked(
+    name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["token", "revoke", name, "--data", str(tmp_path)]) == 2
+    assert "there is no token" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize(("arguments", "rate"), [([], 100.0), (["--rate", "7"], 7.0), (["--rate", "0"], None)])
 @pytest.mark.parametrize("service", ["serve", "shuffler"])
 def test_the_commands_have_the_limit_too(
