@@ -81,6 +81,16 @@ def test_a_proxy_is_an_address(proxy: str, tmp_path: Path, capsys: pytest.Captur
     assert capsys.readouterr().err.count("\n") == 1 and not (tmp_path / "data").exists()
 
 
+def test_a_proxy_of_ipv4_may_be_written_in_ipv6() -> None:
+    trusted = Proxies(["::ffff:127.0.0.1", "::ffff:10.0.0.0/104"])
+    assert [trusted.trusts(one) for one in ("127.0.0.1", "::ffff:10.9.9.9", "127.0.0.2", "11.0.0.1")] == [
+        True,
+        True,
+        False,
+        False,
+    ]
+
+
 def test_addresses_of_ipv6_are_one_for_each_network() -> None:
     assert network("2001:db8::1") == network("2001:db8::ffff:2") == "2001:db8::/64" != network("2001:db8:0:1::1")
     assert network("::ffff:192.0.2.7") == network("192.0.2.7") == "192.0.2.7"
