@@ -15,7 +15,7 @@ import pytest
 
 from collecting import LINES, open_place, request, submission, survey
 from serving import HOST, Child, Nursery, wait_until
-from sottovoce.collector.connections import MAX_HEADERS, PIECE_BYTES, QUEUED_REQUESTS, ConnectionLimits
+from sottovoce.collector.connections import MAX_HEADERS, PIECE_BYTES, QUEUED_REQUESTS, ConnectionLimits, Outgoing
 
 HEAD_BYTES = ConnectionLimits().head_bytes
 LIVE = b"GET /v1/surveys/habits/live HTTP/1.1\r\nhost: x\r\n\r\n"
@@ -148,6 +148,36 @@ def test_the_frame_of_a_body_counts_as_a_head_does(strict: Child, end: bytes, pi
     with connected(strict) as connection:
         connection.sendall(REPORTS + b"transfer-encoding: chunked\r\n\r\n1\r\n{\r\n" + end)
         assert kept(strict, connection, piece) < KEPT_BYTES
+
+
+@pytest.mark.parametrize("seconds", [0.0, 0.5])
+def test_what_is_not_http_gets_no_answer_in_the_midst_of_another(strict: Child, seconds: float) -> None:
+    with connected(strict) as connection:
+        connection.sendall(LIVE)
+        time.sleep(seconds)
+        text = b""
+        with contextlib.suppress(OSError):
+            connection.sendall(b"\xff\xff\r\n\r\n")
+            while part := connection.recv(2**16):
+                text += part
+    assert b"bad_http" not in text
+    with connected(strict) as connection:
+        connection.sendall(REPORTS + b"transfer-encoding: chunked\r\n\r\nzz\r\n")
+        assert connection.recv(12) == b"HTTP/1.1 400"
+
+
+def test_what_is_written_after_a_refusal_is_dropped() -> None:
+    """A transport that has sent its end raises an error, of which a server would write a page into its log."""
+
+    class Transport:
+        abort = None
+
+        def write(self, data: bytes) -> None:
+            raise RuntimeError("Cannot call write() after write_eof()")
+
+    outgoing = Outgoing(Transport(), None)
+    outgoing.lingering = True
+    outgoing.write(b"HTTP/1.1 200 OK\r\n\r\n")
 
 
 def test_empty_lines_before_a_head_count(strict: Child) -> None:

@@ -81,6 +81,16 @@ def test_a_proxy_is_an_address(proxy: str, tmp_path: Path, capsys: pytest.Captur
     assert capsys.readouterr().err.count("\n") == 1 and not (tmp_path / "data").exists()
 
 
+def test_a_proxy_of_ipv4_may_be_written_in_ipv6() -> None:
+    trusted = Proxies(["::ffff:127.0.0.1", "::ffff:10.0.0.0/104"])
+    assert [trusted.trusts(one) for one in ("127.0.0.1", "::ffff:10.9.9.9", "127.0.0.2", "11.0.0.1")] == [
+        True,
+        True,
+        False,
+        False,
+    ]
+
+
 def test_addresses_of_ipv6_are_one_for_each_network() -> None:
     assert network("2001:db8::1") == network("2001:db8::ffff:2") == "2001:db8::/64" != network("2001:db8:0:1::1")
     assert network("::ffff:192.0.2.7") == network("192.0.2.7") == "192.0.2.7"
@@ -114,6 +124,35 @@ def test_the_default_rate_limit_is_on(store: SQLiteStore) -> None:
     still = RateLimit(limit.rate, limit.burst, clock=lambda: 0.0)
     assert [still.wait("192.0.2.1") > 0 for _ in range(1001)] == [False] * 1000 + [True]
     store.close()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["--rate", "nan"], "a rate must be at least 1e-06 requests a second, and finite, got nan"),
+        (["--rate", "inf"], "got inf"),
+        (["--rate", "5e-324"], "got 5e-324"),
+        (["--host", ""], "the host to listen on must be an address or a name, got ''"),
+        (["--host", "nowhere.invalid"], "cannot listen on nowhere.invalid"),
+    ],
+)
+def test_a_start_that_fails_uses_up_no_tokens(
+    arguments: list[str], said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Tokens are printed by the first start only, which must be one that starts."""
+    assert main(["serve", "--port", "0", "--data", str(tmp_path), *arguments]) == 2
+    assert said in capsys.readouterr().err
+    store = SQLiteStore(tmp_path / "collector.sqlite")
+    assert store.tokens() == []
+    store.close()
+
+
+@pytest.mark.parametrize("name", ["nobody", "a\udcff", "a\0b"])
+def test_a_token_that_is_not_there_is_not_revoked(
+    name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["token", "revoke", name, "--data", str(tmp_path)]) == 2
+    assert "there is no token" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(("arguments", "rate"), [([], 100.0), (["--rate", "7"], 7.0), (["--rate", "0"], None)])

@@ -103,12 +103,12 @@ def serve(
     _check_waiting(store, give_up_waiting)
     for survey in given:
         store.publish(survey, invited)
-    made = _first_tokens(store)
+    app = Collector(store, public_estimates=public_estimates, rate=rate or None, proxies=proxies, keys=opening)
     listener = listen(host, port)
+    made = _first_tokens(store)  # After all that may fail: they are shown once.
     name = f"[{host}]" if ":" in host else host
     base = f"http://{name}:{listener.getsockname()[1]}"
     record = {"url": base, "surveys": [f"{base}/v1/surveys/{one['id']}" for one in store.surveys()], "tokens": made}
-    app = Collector(store, public_estimates=public_estimates, rate=rate or None, proxies=proxies, keys=opening)
     run(app, listener, lambda: _announce(record, as_json))
 
 

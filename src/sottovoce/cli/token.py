@@ -51,7 +51,7 @@ def list_tokens(data: Path, database: str | None, as_json: bool) -> None:
 @json_option
 def revoke(name: str, data: Path, database: str | None, as_json: bool) -> None:
     """Revoke the token with this NAME, at once."""
-    if not opened(data, database).revoke(name):
+    if not name.isprintable() or not opened(data, database).revoke(name):
         raise ParameterError(f"there is no token {name!r}")
     if as_json:
         print_json({"revoked": name})

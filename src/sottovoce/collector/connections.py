@@ -100,6 +100,8 @@ class Outgoing:
         return self.lingering or self._transport.is_closing()
 
     def write(self, data: bytes) -> None:
+        if self.lingering:  # The connection was refused meanwhile: nobody waits for this any more.
+            return
         if self._head:
             parts = [self._head + data] if len(data) <= JOINED_BYTES else [self._head, data]
             self._head = b""
@@ -263,7 +265,13 @@ def protocol(limits: ConnectionLimits) -> Any:
             super().on_response_complete()
 
         def send_400_response(self, msg: str) -> None:
-            self._refuse("400 Bad Request", "bad_http", "this is not a request of HTTP/1.1")
+            """An answer, unless it would come in the midst of another one or be taken for it."""
+            cycle = self.cycle
+            body = self.part == BODY and cycle is self.running and not cycle.response_started
+            if cycle is None or cycle.response_complete or body:
+                self._refuse("400 Bad Request", "bad_http", "this is not a request of HTTP/1.1")
+            else:
+                self.transport.abort()
 
         def _refuse(self, status: str, code: str, message: str) -> None:
             if self.transport.is_closing():

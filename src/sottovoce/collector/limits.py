@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 import ipaddress
+import math
 import time
 from collections import Counter, OrderedDict
 from collections.abc import Callable
 
+from sottovoce.errors import ParameterError
+
 MOST = 2**16
 """Addresses remembered; the one that was quiet for longest is forgotten first."""
+
+LEAST_RATE = 1e-6
+"""Requests a second. With fewer the time to wait for one would not be a number that anybody can use."""
 
 SMALL_BODY_BYTES = 2**15
 """A body as small as this finds room when large ones have taken all that there is for them."""
@@ -23,6 +29,8 @@ class RateLimit:
     """
 
     def __init__(self, rate: float, burst: float, clock: Callable[[], float] = time.monotonic) -> None:
+        if not LEAST_RATE <= rate < math.inf:
+            raise ParameterError(f"a rate must be at least {LEAST_RATE:g} requests a second, and finite, got {rate}")
         self.rate, self.burst, self.clock = rate, burst, clock
         self._buckets: OrderedDict[str, tuple[float, float]] = OrderedDict()
 

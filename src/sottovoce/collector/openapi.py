@@ -245,9 +245,10 @@ PAGE_HEADERS = {"content-security-policy": PAGE_POLICY, "referrer-policy": "no-r
 
 def routes(origins: Mapping[str, str]) -> Table:
     """The description for programs, and a page that shows it to people."""
+    description = Response(200, document(), headers=origins)  # Made once: it takes longer than a report does.
 
     async def describe(request: Request) -> Response:
-        return Response(200, document(), headers=origins)
+        return description
 
     async def reference(request: Request) -> Response:
         page = resources.files("sottovoce.collector").joinpath("reference.html").read_bytes()

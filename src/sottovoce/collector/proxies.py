@@ -18,6 +18,9 @@ Headers = Iterable[tuple[bytes, bytes]]
 MOST_HOPS = 32
 """Entries of a header that are looked at, from the right."""
 
+MAPPED_BITS = 96
+"""What comes before the address of IPv4 in one of IPv6 that stands for it."""
+
 PORT = re.compile(r"(?:\[(?P<six>[^\]]*)\]|(?P<four>[^:\[\]]*))(?::\d{1,5})?")
 PAIR = re.compile(r'\s*([\w!#$%&\'*+.^`|~-]+)=("(?:[^"\\]|\\.)*"|[^\s";,]*)\s*', re.ASCII)
 
@@ -63,8 +66,13 @@ class Proxies:
 
 
 def _network(text: str) -> Network:
+    """A network, of IPv4 also where it is written in IPv6, as the addresses are that are looked up in it."""
     try:
-        return ipaddress.ip_network(text, strict=False)
+        found = ipaddress.ip_network(text, strict=False)
+        mapped = found.network_address.ipv4_mapped if isinstance(found, ipaddress.IPv6Network) else None
+        if mapped is None or found.prefixlen < MAPPED_BITS:
+            return found
+        return ipaddress.ip_network((mapped, found.prefixlen - MAPPED_BITS))
     except ValueError:
         raise ParameterError(
             f"a proxy must be an address or a network such as 10.0.0.0/8 or ::1, got {text!r:.60}"

@@ -13,7 +13,7 @@ from typing import Any
 from sottovoce.collector.connections import ConnectionLimits, protocol
 from sottovoce.collector.proxies import Proxies
 from sottovoce.collector.service import Service
-from sottovoce.errors import FileError
+from sottovoce.errors import FileError, ParameterError
 from sottovoce.lazy import load
 
 SWITCH = 0.001
@@ -28,6 +28,8 @@ OTHER_FILES = 256
 
 def listen(host: str, port: int) -> socket.socket:
     """A socket to serve on; port 0 is any that is free."""
+    if not host:  # The system would let all machines in.
+        raise ParameterError("the host to listen on must be an address or a name, got ''")
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     listener = socket.socket(family, socket.SOCK_STREAM)
     try:
