@@ -104,7 +104,8 @@ class Respondent:
             self._check(survey)
             with self.ledger.transaction() as entries:
                 entries.refuse_changed(survey.id, survey.digest)
-                entries.refuse_beyond_budget(costs)
+                begun = any(entries.memory(survey.digest, question) for question in costs)
+                entries.refuse_beyond_budget(costs, () if begun else _ahead(survey, {}))
             refusal = None
         except Refusal as error:
             refusal = str(error)
@@ -159,7 +160,8 @@ class Respondent:
             if kept is not None:
                 return kept
             draft = self._draft(entries, survey, answers, wave, covariates)
-            Drafts(entries, survey.digest).release(survey.id, wave, draft, _remembered(survey))
+            memories = {question: entries.memory(survey.digest, question) for question in _remembered(survey)}
+            Drafts(entries, survey.digest).release(survey.id, wave, draft, memories, _ahead(survey, memories))
         return envelope.sendable(survey, draft.body)
 
     def _check(self, survey: Survey) -> None:
@@ -198,7 +200,7 @@ class Respondent:
             _check_answers(survey, answers)
             public = wire.check_covariates(covariates or {}, survey)
             draft, memories = self._draw(entries, survey, answers, wave, public)
-            drafts.keep(wave, draft, memories)
+            drafts.keep(wave, draft, memories, _ahead(survey, memories))
         return draft
 
     def _draw(
@@ -258,6 +260,13 @@ def _remembered(survey: Survey) -> set[str]:
 def _cost(mechanism: Mechanism) -> float:
     """What a first answer is charged with. A permanent answer is paid for at once, however often it is sent."""
     return mechanism.epsilon_forever if isinstance(mechanism, Longitudinal) else mechanism.epsilon
+
+
+def _ahead(survey: Survey, memories: Mapping[str, Any]) -> list[float]:
+    """What changes of the answers may still cost, where they are followed up to a bound."""
+    asked = ((question.mechanism, memories.get(question.id)) for question in survey.questions)
+    made = (one.ahead(memory, survey.waves) for one, memory in asked if isinstance(one, Longitudinal))
+    return [cost for costs in made for cost in costs]
 
 
 def load(survey: Survey | bytes) -> Survey:

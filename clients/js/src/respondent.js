@@ -13,7 +13,10 @@ const VERSION = 2;
 
 const checkBudget = (budget) => must(finite("a budget", budget) > 0, "a budget must be positive", budget);
 /** What a first answer is charged with. A permanent answer is paid for at once, however often it is sent. */
-const firstCost = ({ after, epsilon }) => (after ? after(0) : epsilon);
+const firstCost = ({ after, epsilon }) => after?.(0) ?? epsilon;
+/** What changes may still cost, where a device follows them up to a bound: a budget that ends at a change would tell. */
+const ahead = ({ questions, waves }, memories) =>
+  questions.flatMap(({ id, mechanism }) => mechanism.ahead?.(waves, memories[id]?.answers) ?? []);
 const surveyOf = (given) => (given instanceof Survey ? given : new Survey(given));
 
 /** A person's device: it answers surveys from a durable store, within the person's budget. */
@@ -25,7 +28,7 @@ export class Respondent {
    * follow from a `key` of personal-key.js, if there is one.
    */
   constructor({ store, budget, key, pins = {}, clock = () => new Date() } = {}) {
-    must(store || globalThis.indexedDB, "there must be a store or IndexedDB", store);
+    must(store || globalThis.indexedDB, "there must be a store", store);
     if (budget !== undefined) checkBudget(budget);
     this.#budget = budget;
     Object.assign(this, { store: store ?? new IndexedStore(), key, pins, clock });
@@ -39,7 +42,7 @@ export class Respondent {
       let refusal = null;
       try {
         this.#check(state, survey);
-        refuseBeyondBudget(state, Object.values(costs));
+        refuseBeyondBudget(state, Object.values(costs).concat(own(state.surveys, survey.digest) ? [] : ahead(survey, {})));
       } catch (error) {
         if (!(error instanceof Refusal)) throw error;
         refusal = error.message;
@@ -119,7 +122,7 @@ export class Respondent {
     }
     const { body, costs } = kept.drafts[wave];
     const due = [...kept.owed, ...costs];
-    refuseBeyondBudget(state, epsilons(due));
+    refuseBeyondBudget(state, epsilons(due).concat(ahead(survey, kept.memories)));
     state.pins[survey.id] = survey.digest;
     state.surveys[survey.digest] = kept;
     return { body, wave, kept, due };
@@ -164,7 +167,7 @@ function spending(state) {
 function refuseBeyondBudget(state, costs) {
   const after = total([...epsilons(state.charges), ...costs]);
   if (after <= units(state.budget)) return;
-  throw new Refusal(`the answers would bring the total to ${above(after)}, over the budget of ${state.budget}`);
+  throw new Refusal(`the total would be ${above(after)}, over the budget of ${state.budget}`);
 }
 
 function checkAnswers({ questions }, answers) {

@@ -185,7 +185,7 @@ test("bad answers cost nothing", async () => {
   const circle = [];
   circle.push(circle);
   const bad = [
-    [{ smokes: circle }, {}, "DomainError", /what holds itself/],
+    [{ smokes: circle }, {}, "DomainError", /a cycle/],
     [{ smokes: "perhaps" }, {}, "DomainError", /^smokes: an answer must be one of 2 values/],
     [{ smokes: 1.5 }, {}, "DomainError", /^smokes: /],
     [{ smokes: 1n }, {}, "DomainError", /^smokes: /],
@@ -387,7 +387,7 @@ test("draws are asked for by their role, the same for a new, a known and a froze
 });
 
 test("a store must be given or be there", () => {
-  assert.throws(() => new Respondent(), error("ParameterError", /there must be a store or IndexedDB/));
+  assert.throws(() => new Respondent(), error("ParameterError", /there must be a store/));
 });
 
 test("IndexedDB keeps what was released, for all pages", async (context) => {
@@ -440,4 +440,39 @@ test("a page that closes after the write finds its report and its charge", async
   const body = await new Respondent().answer(small, { smokes: "no" });
   assert.equal((await new Respondent().ledger()).charges.length, 1);
   assert.deepEqual(Object.keys(JSON.parse(body).reports), ["smokes"]);
+});
+
+/** Six waves of a question whose permanent answers cost 2 each, of which a device draws at most two. */
+function wandering(id, bound) {
+  const values = ["a", "b", "c", "d"];
+  const domain = { values, missing: "refuse" };
+  const [permanent, instantaneous] = [
+    { mechanism: "krr", domain, p: 0.7112345942275938, epsilon: 2 },
+    { mechanism: "krr", domain, p: 0.6164624616830002, epsilon: 1.5731722205122476 },
+  ];
+  const mechanism = { mechanism: "memoized", permanent, instantaneous, ...bound, epsilon: 1 };
+  const question = { id: "town", text: "Where do you live?", kind: "choice", values, missing: "refuse", epsilon: 1, mechanism };
+  return survey({ id, budget: 8, schedule: { waves: 6 }, questions: [question] });
+}
+
+test("a budget does not end at a change, for that would tell of it", async () => {
+  const asked = wandering("towns", { changes: 1 });
+  const poor = respondent({ budget: 3.9 });
+  assert.match((await poor.review(asked)).refusal, /over the budget of 3.9/);
+  await assert.rejects(poor.answer(asked, { town: "a" }), error("Refusal", /over the budget of 3.9/));
+  const rich = respondent({ budget: 4 });
+  assert.equal((await rich.review(asked)).refusal, null);
+  for (const [wave, town] of [..."aabcab"].entries()) await rich.answer(asked, { town }, { wave });
+  assert.deepEqual((await rich.ledger()).charges.map(({ wave }) => wave), [0, 2]);
+  assert.equal((await respondent({ budget: 2 }).review(wandering("free", {}))).refusal, null);
+});
+
+test("what other surveys spend meanwhile is refused whatever the answer", async () => {
+  for (const town of ["a", "b"]) {
+    const me = respondent({ budget: 4.5 });
+    const asked = wandering("towns", { changes: 1 });
+    await me.answer(asked, { town: "a" });
+    await me.answer(wandering("other", { changes: 0 }), { town: "a" });
+    await assert.rejects(me.answer(asked, { town }, { wave: 1 }), error("Refusal", /over the budget of 4.5/));
+  }
 });

@@ -70,6 +70,13 @@ class Longitudinal(Mechanism):
     def epsilon_pattern(self, reports: int) -> float:
         """What so many reports cost among all histories: a bound, and infinite where a change may show for certain."""
 
+    def ahead(self, memory: Memory | None, waves: int) -> list[float]:
+        """What later changes may still cost in a survey of so many waves, if they are followed up to a bound.
+
+        A device sets it aside from the first wave on: if the budget ended at a change, the silence would tell of it.
+        """
+        return []
+
     # What a device does.
 
     @abstractmethod
