@@ -147,7 +147,7 @@ def test_a_budget_does_not_end_at_a_change(tmp_path: Path) -> None:
     asked = wandering(changes=1)
     poor, rich = (Respondent(tmp_path / f"{budget}.sqlite", budget=budget) for budget in (3.9, 4.0))
     assert "over the budget of 3.9" in str(poor.review(asked).refusal)
-    with pytest.raises(Refusal, match="total to epsilon = 4, over the budget of 3.9"):
+    with pytest.raises(Refusal, match=r"total to epsilon = 4, over the budget of 3\.9"):
         poor.answer(asked, {"town": "a"})
     assert rich.review(asked).refusal is None
     for wave, town in enumerate("aabcab"):
