@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,8 @@ import pytest
 
 import sottovoce as sv
 from sottovoce.cli import main
+from sottovoce.client import Respondent
+from sottovoce.errors import Refusal
 from sottovoce.planning import expected_frozen, frozen_bias
 from sottovoce.survey import Survey
 from sottovoce.survey.item import Item
@@ -128,3 +131,47 @@ def test_a_survey_says_how_many_changes_are_followed_and_what_others_would_cost(
     assert "a device follows 1 change of the answer" in shown
     assert "beyond 1 change reports are about an earlier answer" in shown
     assert "ward: 60 waves of 10,000 people for the same epsilon" in shown
+
+
+def wandering(changes: int | None) -> Survey:
+    """Six waves of a question whose permanent answers cost 2 each."""
+    asked = {"id": "town", "text": "Where do you live?", "kind": "choice", "values": ["a", "b", "c", "d"],
+             "memoize": True, "mechanism": "krr", "epsilon": 1.0}  # fmt: skip
+    asked |= {} if changes is None else {"changes": changes}
+    document = {"sottovoce": 1, "id": "towns", "title": "Towns", "schedule": {"waves": 6}, "questions": [asked]}
+    return Survey.from_dict(document).publish()
+
+
+def test_a_budget_does_not_end_at_a_change(tmp_path: Path) -> None:
+    """A device that falls silent when the answer changes tells that it did: it refuses at the start, or never."""
+    asked = wandering(changes=1)
+    poor, rich = (Respondent(tmp_path / f"{budget}.sqlite", budget=budget) for budget in (3.9, 4.0))
+    assert "over the budget of 3.9" in str(poor.review(asked).refusal)
+    with pytest.raises(Refusal, match=r"total to epsilon = 4, over the budget of 3\.9"):
+        poor.answer(asked, {"town": "a"})
+    assert rich.review(asked).refusal is None
+    for wave, town in enumerate("aabcab"):
+        rich.answer(asked, {"town": town}, wave=wave)
+        assert rich.review(asked).refusal is None or rich.ledger.spent == 4.0
+    assert [charge.wave for charge in rich.ledger.charges()] == [0, 2]
+
+
+@pytest.mark.parametrize("town", ["a", "b"])
+def test_what_other_surveys_spend_meanwhile_is_refused_whatever_the_answer(tmp_path: Path, town: str) -> None:
+    me = Respondent(tmp_path / "me.sqlite", budget=4.5)
+    asked, other = wandering(changes=1), wandering(changes=0)
+    other = Survey.from_dict(other.to_dict() | {"id": "other"})
+    me.answer(asked, {"town": "a"})
+    me.preview(asked, {"town": town}, wave=1)
+    me.answer(other, {"town": "a"})
+    for wave in (1, 2):
+        with pytest.raises(Refusal, match="over the budget"):
+            me.answer(asked, {"town": town}, wave=wave)
+    me.ledger.set_budget(6.0)
+    me.answer(asked, {"town": town}, wave=1)
+
+
+def test_without_a_bound_nothing_is_set_aside(tmp_path: Path) -> None:
+    me = Respondent(tmp_path / "me.sqlite", budget=2.0)
+    assert me.review(wandering(changes=None)).refusal is None
+    me.answer(wandering(changes=None), {"town": "a"})

@@ -20,7 +20,7 @@ from string import ascii_uppercase
 
 SOURCES = Path(__file__).parent / "src"
 BUILT = Path(__file__).parent / "sottovoce.js"
-HEADER = "// sottovoce, made of src/*.js by build.py. Apache-2.0\n"
+HEADER = "// sottovoce, Apache-2.0\n"
 
 IMPORT = re.compile(r'^(?:import|export) \{([^}]*)\} from "\./([a-z]+)\.js";\n', re.MULTILINE)
 PIECE = re.compile(

@@ -20,7 +20,7 @@ from __future__ import annotations
 
 import json
 import secrets
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from os import PathLike
 from typing import Any
@@ -33,7 +33,7 @@ from sottovoce.ledger import Entries, Ledger
 from sottovoce.mechanisms.longitudinal import Longitudinal
 from sottovoce.personal_key import PersonalKey
 from sottovoce.randomness import SYSTEM, Source
-from sottovoce.review import Price, Review, price, remembering
+from sottovoce.review import Price, Review, price, remembering, still_ahead
 from sottovoce.survey import Survey
 from sottovoce.wire import Sendable
 
@@ -83,16 +83,20 @@ class Respondent:
                 nothing = {question.id: 0.0 for question in survey.questions}
                 return Review(survey, nothing, nothing, entries.left(), None, answered=True)
             asked = price(entries, survey, wave)
-            refusal = self._refusal(entries, survey, asked, asked.least)
-            dearer = self._refusal(entries, survey, asked, asked.most) if refusal is None else None
+            refusal = self._refusal(entries, survey, asked, asked.least, asked.set_aside)
+            dearer = None
+            if refusal is None:
+                dearer = self._refusal(entries, survey, asked, asked.most, asked.set_aside_after_new)
             left = entries.left()
         return Review(survey, asked.with_debts(asked.most), asked.with_debts(asked.least), left, refusal, dearer)
 
-    def _refusal(self, entries: Entries, survey: Survey, asked: Price, costs: Mapping[str, float]) -> str | None:
+    def _refusal(
+        self, entries: Entries, survey: Survey, asked: Price, costs: Mapping[str, float], set_aside: Sequence[float]
+    ) -> str | None:
         try:
             self._check(survey)
             entries.refuse_changed(survey.id, survey.digest)
-            entries.refuse_beyond_budget(costs, asked.debts)
+            entries.refuse_beyond_budget(costs, [*asked.debts, *set_aside])
         except Refusal as error:
             return str(error)
         return None
@@ -146,7 +150,8 @@ class Respondent:
             if kept is not None:
                 return kept
             draft = self._draft(entries, survey, answers, wave, covariates)
-            Drafts(entries, survey.digest).release(survey.id, wave, draft, remembering(survey))
+            memories = {question: entries.memory(survey.digest, question) for question in remembering(survey)}
+            Drafts(entries, survey.digest).release(survey.id, wave, draft, memories, still_ahead(survey, memories))
         return envelope.sendable(survey, draft.body)
 
     def _check(self, survey: Survey) -> None:
@@ -186,7 +191,7 @@ class Respondent:
             _check_answers(survey, answers)
             public = wire.check_covariates(covariates or {}, survey)
             draft, memories = self._draw(entries, survey, answers, wave, public)
-            drafts.keep(wave, draft, memories)
+            drafts.keep(wave, draft, memories, still_ahead(survey, memories))
         return draft
 
     def _draw(

@@ -7,7 +7,7 @@ is released, or until a later draft is that may rest on the same memory.
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -37,24 +37,31 @@ class Drafts:
         ).fetchone()
         return row and Draft(bytes(row[0]), None if row[1] is None else bytes(row[1]), json.loads(row[2]))
 
-    def keep(self, wave: int, draft: Draft, memories: Mapping[str, Any]) -> None:
-        """Keep the one draft of a wave and what its mechanisms remember, unless the budget is too small for it."""
+    def keep(self, wave: int, draft: Draft, memories: Mapping[str, Any], ahead: Sequence[float] = ()) -> None:
+        """Keep the one draft of a wave and what its mechanisms remember, unless the budget is too small for it.
+
+        What may still lie ahead must fit too. With what is charged or owed it comes to the same in every wave, so that
+        a refusal does not depend on the answers.
+        """
         owed = [cost for due in self.owed(memories).values() for cost in due.values()]
-        self._entries.refuse_beyond_budget(draft.costs, owed)
+        self._entries.refuse_beyond_budget(draft.costs, [*owed, *ahead])
         self._connection.execute(
             "INSERT INTO drafts (digest, wave, body, submission, costs) VALUES (?, ?, ?, ?, ?)",
             (self._digest, wave, draft.body, draft.submission, json.dumps(dict(draft.costs))),
         )
         self._entries.remember(self._digest, memories)
 
-    def release(self, survey: str, wave: int, draft: Draft, remembered: Collection[str]) -> None:
+    def release(
+        self, survey: str, wave: int, draft: Draft, remembered: Collection[str], ahead: Sequence[float] = ()
+    ) -> None:
         """Charge the draft of a wave, and keep it as a report.
 
         For questions that are remembered it may rest on what earlier drafts drew, sent or not: whatever of that is not
-        paid yet is charged with it.
+        paid yet is charged with it. What later ones drew, and what lies ahead, must fit as well.
         """
-        earlier = self.owed(remembered, before=wave)
-        self._entries.refuse_beyond_budget(draft.costs, [cost for due in earlier.values() for cost in due.values()])
+        earlier, owed = self.owed(remembered, before=wave), self.owed(remembered)
+        others = [cost for other, due in owed.items() if other != wave for cost in due.values()]
+        self._entries.refuse_beyond_budget(draft.costs, [*others, *ahead])
         for other, due in earlier.items():
             self._entries.charge(survey, self._digest, other, due)
             self._forget_costs(other, due)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from sottovoce.drafts import Drafts
 from sottovoce.errors import ParameterError
@@ -24,6 +25,10 @@ class Price:
     """If no value was held before."""
     owed: Mapping[int, Mapping[str, float]]
     """By wave: for permanent answers that were drawn and not sent yet."""
+    set_aside: Sequence[float]
+    """What later waves may still cost and the budget must have room for, if every value was held before."""
+    set_aside_after_new: Sequence[float]
+    """The same if no value was: what a new one costs is then no longer ahead."""
 
     @property
     def debts(self) -> list[float]:
@@ -87,18 +92,32 @@ class Review:
 def price(entries: Entries, survey: Survey, wave: int | None) -> Price:
     """What a wave may cost; without a wave, one for which nothing was drawn yet."""
     drafts, remembered = Drafts(entries, survey.digest), remembering(survey)
+    memories = {question: entries.memory(survey.digest, question) for question in remembered}
     draft = None if wave is None else drafts.get(wave)
     if draft is not None:  # A question that was paid for with a later wave costs nothing more.
         costs = {question.id: draft.costs.get(question.id, 0.0) for question in survey.questions}
-        return Price(costs, costs, drafts.owed(remembered, before=wave))
+        earlier, every = drafts.owed(remembered, before=wave), drafts.owed(remembered)
+        later = [cost for other in every.keys() - earlier.keys() - {wave} for cost in every[other].values()]
+        return Price(costs, costs, earlier, *2 * ([*later, *still_ahead(survey, memories)],))
     bounds = {question.id: _bounds(entries, survey.digest, question) for question in survey.questions}
     least, most = ({question: bound[at] for question, bound in bounds.items()} for at in (0, 1))
-    return Price(least, most, drafts.owed(remembered))
+    after_new = still_ahead(survey, memories, new=1)
+    return Price(least, most, drafts.owed(remembered), still_ahead(survey, memories), after_new)
 
 
 def remembering(survey: Survey) -> set[str]:
     """The questions whose mechanisms keep something from one wave to the next."""
     return {question.id for question in survey.questions if isinstance(question.mechanism, Longitudinal)}
+
+
+def still_ahead(survey: Survey, memories: Mapping[str, Any], new: int = 0) -> list[float]:
+    """What changes may still cost where they are followed up to a bound, after so many more of every begun question."""
+    costs = []
+    for question in survey.questions:
+        if isinstance(question.mechanism, Longitudinal):
+            memory = memories.get(question.id)
+            costs += question.mechanism.ahead(memory, survey.waves)[new if memory else 0 :]
+    return costs
 
 
 def _bounds(entries: Entries, digest: str, question: Item) -> tuple[float, float]:

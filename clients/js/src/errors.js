@@ -23,7 +23,7 @@ export const StoreError = named("StoreError");
 /** An error of a class, unless a rule holds; otherwise the value that it is about. */
 export function demand(kind, holds, rule, value) {
   if (holds) return value;
-  let text = "what holds itself";
+  let text = "a cycle";
   try {
     text = String(JSON.stringify(value, (_, entry) => (typeof entry === "bigint" ? String(entry) : entry)));
   } catch {} // JSON has no words for that.

@@ -13,7 +13,8 @@ const FRACTION = 52n;
 /** 2^53: probabilities are multiples of its inverse. */
 export const GRID = 2 ** 53;
 
-const length = (n) => n.toString(2).length;
+/** Binary digits of a whole number. */
+export const bitLength = (n) => n.toString(2).length;
 
 /** A finite double in units of 2^-1074. */
 export function units(x) {
@@ -26,7 +27,7 @@ export function units(x) {
 
 /** The smallest double that is at least n units, for n from 0 on. */
 export function above(n) {
-  const spare = BigInt(Math.max(length(n) - 53, 0));
+  const spare = BigInt(Math.max(bitLength(n) - 53, 0));
   bits[0] = (spare << FRACTION) + (n >> spare) + BigInt((n >> spare) << spare < n);
   return double[0];
 }
@@ -45,7 +46,7 @@ const SLACK = (1n << PLACES) / 10n ** 50n;
 export function logAbove(n, d) {
   must(n >= d, "p must be above q", n);
   if (n === d) return 0;
-  const power = BigInt(length((n << PLACES) / d)) - PLACES - 1n; // n / d is 2^power times 1 to 2.
+  const power = BigInt(bitLength((n << PLACES) / d)) - PLACES - 1n; // n / d is 2^power times 1 to 2.
   const x = (n << PLACES) / (d << power);
   const one = 1n << PLACES;
   const half = atanh(((x - one) << PLACES) / (x + one)) + power * atanh(one / 3n);

@@ -7,7 +7,7 @@
 import { chance, whole } from "./checks.js";
 import { values } from "./domains.js";
 import { must } from "./errors.js";
-import { GRID, join } from "./exact.js";
+import { bitLength, GRID, join } from "./exact.js";
 import { field, spaceWith } from "./field.js";
 
 export const ONE = BigInt(GRID);
@@ -97,7 +97,7 @@ export const inCohorts = (made) => ({
 
 export function hadamard({ domain, p }) {
   const { size, encode } = values(domain);
-  const rows = 2 ** size.toString(2).length;
+  const rows = 2 ** bitLength(size);
   const perturb = (code, source) => {
     const value = BigInt(code + 1);
     const truth = source.coin(p);

@@ -4,7 +4,7 @@ import { concat, isText, utf8 } from "./bytes.js";
 import { isWhole, oneOf, whole } from "./checks.js";
 import { texts } from "./domains.js";
 import { must } from "./errors.js";
-import { GRID } from "./exact.js";
+import { bitLength, GRID } from "./exact.js";
 import { bitOdds, bitOf, inCohorts, noisy, packed } from "./frequencies.js";
 import { sha256 } from "./hash.js";
 
@@ -34,7 +34,7 @@ export function hashing({ salt, cohorts }, buckets, functions) {
 
 /** A mechanism over buckets or bits, with the number of the cohort before its reports or behind their bits. */
 function hashedBy({ domain, cohorts }, place, { length, outcomes, ratios, perturb: tell }) {
-  const wide = cohorts > 1 ? (cohorts - 1).toString(2).length : 0;
+  const wide = cohorts > 1 ? bitLength(cohorts - 1) : 0;
   const shape = length ? { length: length + wide } : { outcomes: Number(outcomes) * cohorts };
   must(length || shape.outcomes <= GRID, "reports must be at most 2^53", shape.outcomes);
   const attach = (cohort, report) =>

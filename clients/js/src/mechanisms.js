@@ -3,7 +3,7 @@
 import { fields, oneOf } from "./checks.js";
 import { keyValue, ranges, sets, several } from "./compound.js";
 import { must } from "./errors.js";
-import { logAbove } from "./exact.js";
+import { bitLength, logAbove } from "./exact.js";
 import { hadamard, krr, localHash, projective, rr, subset, unary } from "./frequencies.js";
 import { bloom, discovery, hashed } from "./hashed.js";
 import { mean, squareWave } from "./numbers.js";
@@ -47,7 +47,7 @@ export class Mechanism {
 
   /** Bits in a report. */
   get bits() {
-    return this.length ?? (BigInt(this.outcomes) - 1n).toString(2).length;
+    return this.length ?? bitLength(BigInt(this.outcomes) - 1n);
   }
 
   /** One report for one answer: a whole number, or bytes that hold bits. */

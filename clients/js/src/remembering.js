@@ -9,7 +9,7 @@ import { dumps } from "./canonical.js";
 import { oneOf, whole } from "./checks.js";
 import { values } from "./domains.js";
 import { must } from "./errors.js";
-import { above, GRID, logAbove, units } from "./exact.js";
+import { above, bitLength, GRID, logAbove, units } from "./exact.js";
 import { bitOf, choose, odds, ONE, packed, sample, setNumber } from "./frequencies.js";
 import { sha256 } from "./hash.js";
 
@@ -47,22 +47,25 @@ export function memoized({ permanent, instantaneous, changes: most = 2 ** 20 }, 
   const { size } = values(domain);
   const [n, d] = chained(bits, BigInt(size - 1), inner, instantaneous).map((part) => part ** BigInt(hashes));
   const held = permanent.domain.max_bytes ? Infinity : values(permanent.domain).size;
+  const drawn = (changes) => Math.min(changes + 1, most + 1, held);
   const { p, q } = instantaneous;
   const resend = (bytes, source) => packed(size, (at) => source.coin([q, p][bitOf(bytes, at)]));
   return {
     ...lasting,
     epsilon: Math.min(logAbove(n, d), lasting.epsilon),
-    after: (changes) => above(BigInt(Math.min(changes + 1, most + 1, held)) * units(lasting.epsilon)),
+    after: (changes) => above(BigInt(drawn(changes)) * units(lasting.epsilon)),
+    ahead: (waves, answers = [0]) =>
+      Array(most >> 20 ? 0 : drawn(waves - 1) - Object.keys(answers).length).fill(lasting.epsilon),
     begin: (source) => ({ cohort: source.below(cohorts), answers: {}, last: null, version: 2 }),
     advance(code, memory, source) {
       // The first version, which had no number, kept hashed values under their buckets.
       const { cohort, version = 2 - !!lasting.cohorts } = memory;
       must(version === 2, "a memory must be of version 2", version);
       const name = `${code.buffer ? hex(sha256(code)) : code}`;
-      const drawn = tell(place(code, cohort), source.role("permanent", name));
+      const told = tell(place(code, cohort), source.role("permanent", name));
       const now = source.role("instantaneous", name);
       const send = (kept) => attach(cohort, bits ? resend(unhex(kept), now) : fresh.perturb(kept, now));
-      return recall(memory, source.hide(name), bits ? hex(drawn) : drawn, send, () => lasting.epsilon, most + 1);
+      return recall(memory, source.hide(name), bits ? hex(told) : told, send, () => lasting.epsilon, most + 1);
     },
   };
 }
@@ -117,7 +120,7 @@ function setMembers(k, number) {
 /** Yes or no over many waves; one of the few changes is told, at the end of a run of 2^order waves. */
 export function changes({ domain, waves, changes: most, p }) {
   const { size, encode } = values(domain);
-  const orders = whole("waves", waves, 2, 2 ** 20).toString(2).length;
+  const orders = bitLength(whole("waves", waves, 2, 2 ** 20));
   const [n, d] = odds(p, 1, 1);
   must(size === 2, "values must be 2", size);
   const forever = logAbove(n, d);

@@ -13,7 +13,7 @@ const VERSION = 2;
 
 const checkBudget = (budget) => must(finite("a budget", budget) > 0, "a budget must be positive", budget);
 /** What a first answer is charged with. A permanent answer is paid for at once, however often it is sent. */
-const firstCost = ({ after, epsilon }) => (after ? after(0) : epsilon);
+const firstCost = ({ after, epsilon }) => after?.(0) ?? epsilon;
 const surveyOf = (given) => (given instanceof Survey ? given : new Survey(given));
 
 /** A person's device: it answers surveys from a durable store, within the person's budget. */
@@ -25,7 +25,7 @@ export class Respondent {
    * follow from a `key` of personal-key.js, if there is one.
    */
   constructor({ store, budget, key, pins = {}, clock = () => new Date() } = {}) {
-    must(store || globalThis.indexedDB, "there must be a store or IndexedDB", store);
+    must(store || globalThis.indexedDB, "there must be a store", store);
     if (budget !== undefined) checkBudget(budget);
     this.#budget = budget;
     Object.assign(this, { store: store ?? new IndexedStore(), key, pins, clock });
@@ -46,7 +46,7 @@ export class Respondent {
       let refusal = null;
       try {
         this.#check(state, survey);
-        refuseBeyondBudget(state, least);
+        refuseBeyondBudget(state, least, survey, memories);
       } catch (error) {
         if (!(error instanceof Refusal)) throw error;
         refusal = error.message;
@@ -94,7 +94,7 @@ export class Respondent {
       const budget = this.#budget ?? 10;
       const state = upgraded(found) ?? { version: VERSION, budget, pins: {}, charges: [], surveys: {} };
       demand(StoreError, state.version === VERSION, `a store must be of version ${VERSION}`, state.version);
-      must((this.#budget ?? state.budget) === state.budget, `the store's budget is ${state.budget}`, this.#budget);
+      must((this.#budget ?? state.budget) === state.budget, `the budget must be ${state.budget}`, this.#budget);
       return [state, run(state)];
     });
   }
@@ -119,14 +119,14 @@ export class Respondent {
     this.#check(state, survey);
     if (!own(kept.drafts, wave)) {
       // Another key, or none, would draw again what was drawn for good.
-      demand(Refusal, kept.key === key, `survey ${survey.id} must have the same key as before`, key);
+      demand(Refusal, kept.key === key, `survey ${survey.id} must have its first key`, key);
       checkAnswers(survey, answers);
       checkCovariates(covariates, survey);
       kept.drafts[wave] = this.#draw(survey, answers, { wave, covariates }, kept);
     }
     const { body, costs } = kept.drafts[wave];
     const due = [...kept.owed, ...costs];
-    refuseBeyondBudget(state, epsilons(due));
+    refuseBeyondBudget(state, epsilons(due), survey, kept.memories);
     state.pins[survey.id] = survey.digest;
     state.surveys[survey.digest] = kept;
     return { body, wave, kept, due };
@@ -168,10 +168,11 @@ function spending(state) {
   return { budget: state.budget, spent, left: Math.max(0, state.budget - spent) };
 }
 
-function refuseBeyondBudget(state, costs) {
-  const after = total([...epsilons(state.charges), ...costs]);
-  if (after <= units(state.budget)) return;
-  throw new Refusal(`the answers would bring the total to ${above(after)}, over the budget of ${state.budget}`);
+/** What changes of the answers may still cost, where they are followed up to a bound, is set aside from the first wave on. */
+function refuseBeyondBudget(state, costs, { questions, waves }, memories) {
+  const later = questions.flatMap(({ id, mechanism }) => mechanism.ahead?.(waves, memories[id]?.answers) ?? []);
+  const after = total([...epsilons(state.charges), ...costs, ...later]);
+  demand(Refusal, after <= units(state.budget), `budget must cover the costs, ${above(after)}`, state.budget);
 }
 
 function checkAnswers({ questions }, answers) {

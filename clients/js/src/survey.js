@@ -97,7 +97,7 @@ export class Survey {
     if ("split" in data || !("budget" in data) || data.questions?.some?.((entry) => !isObject(entry?.mechanism))) {
       throw new Refusal(`survey ${data.id} must be published`);
     }
-    if ("federated" in data) throw new Refusal(`survey ${data.id} is for curators: no device answers it`);
+    if ("federated" in data) throw new Refusal(`survey ${data.id} is for curators`);
     const { schedule, expires, questions, covariates } = Object.assign(this, { covariates: [] }, fields(data, NAMES + Survey.more));
     Survey.also(data);
     for (const name of ["title", "description", "contact"]) {

@@ -95,7 +95,7 @@ test("a survey goes on with the key that it was begun with", async () => {
   await device(key).answer(asked, { smokes: "no" });
   for (const wrong of [undefined, other]) {
     const again = device(wrong).answer(asked, { smokes: "no" }, { wave: 1 });
-    await assert.rejects(again, error("Refusal", /same key as before/));
+    await assert.rejects(again, error("Refusal", /its first key/));
   }
   const draft = await device(key).preview(asked, { smokes: "no" }, { wave: 1 });
   assert.equal(await device().answer(asked, {}, { wave: 1 }), draft); // What was drawn needs no key.
@@ -103,7 +103,7 @@ test("a survey goes on with the key that it was begun with", async () => {
   const plain = new MemoryStore();
   await new Respondent({ store: plain }).answer(asked, { smokes: "no" });
   const late = new Respondent({ store: plain, key }).answer(asked, { smokes: "no" }, { wave: 1 });
-  await assert.rejects(late, error("Refusal", /same key as before/));
+  await assert.rejects(late, error("Refusal", /its first key/));
 });
 
 test("what is no key is refused, and none is printed", async (context) => {

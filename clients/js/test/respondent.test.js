@@ -145,8 +145,8 @@ test("what is refused is not charged", async () => {
   assert.equal((await me.review(small)).refusal, null);
   await me.answer(small, { smokes: "no" });
   const more = survey({ id: "more" });
-  await assert.rejects(me.answer(more, { smokes: "no" }), error("Refusal", /over the budget of 1.2/));
-  assert.match((await me.review(more)).refusal, /over the budget/);
+  await assert.rejects(me.answer(more, { smokes: "no" }), error("Refusal", /budget must cover the costs, .* got 1.2/));
+  assert.match((await me.review(more)).refusal, /budget must cover the costs/);
   assert.equal((await me.ledger()).charges.length, 1);
 });
 
@@ -186,7 +186,7 @@ test("a later wave that may cost nothing is not refused", async () => {
   await me.answer(asked, {});
   const sent = await me.review(asked);
   assert.deepEqual([sent.refusal, sent.least, sent.costs], [null, 0, { [lasting.id]: cost }]);
-  await assert.rejects(me.answer(asked, other, { wave: 1 }), error("Refusal", /over the budget/));
+  await assert.rejects(me.answer(asked, other, { wave: 1 }), error("Refusal", /budget must cover the costs/));
   await me.answer(asked, { [lasting.id]: WAVE[lasting.id] }, { wave: 1 });
   assert.equal((await me.ledger()).spent, cost);
 });
@@ -203,7 +203,7 @@ test("bad answers cost nothing", async () => {
   const circle = [];
   circle.push(circle);
   const bad = [
-    [{ smokes: circle }, {}, "DomainError", /what holds itself/],
+    [{ smokes: circle }, {}, "DomainError", /a cycle/],
     [{ smokes: "perhaps" }, {}, "DomainError", /^smokes: an answer must be one of 2 values/],
     [{ smokes: 1.5 }, {}, "DomainError", /^smokes: /],
     [{ smokes: 1n }, {}, "DomainError", /^smokes: /],
@@ -238,7 +238,7 @@ test("the budget is the owner's", async () => {
   assert.equal((await me.ledger()).budget, 3);
   assert.equal((await respondent({ store }).ledger()).left, 3);
   const other = respondent({ store, budget: 9 });
-  await assert.rejects(other.ledger(), error("ParameterError", /the store's budget is 3, got 9/));
+  await assert.rejects(other.ledger(), error("ParameterError", /the budget must be 3, got 9/));
   await me.setBudget(9);
   assert.equal((await me.ledger()).left, 9);
   for (const bad of [0, -1, NaN, Infinity, true, "5", null]) {
@@ -405,7 +405,7 @@ test("draws are asked for by their role, the same for a new, a known and a froze
 });
 
 test("a store must be given or be there", () => {
-  assert.throws(() => new Respondent(), error("ParameterError", /there must be a store or IndexedDB/));
+  assert.throws(() => new Respondent(), error("ParameterError", /there must be a store/));
 });
 
 test("IndexedDB keeps what was released, for all pages", async (context) => {
@@ -458,4 +458,39 @@ test("a page that closes after the write finds its report and its charge", async
   const body = await new Respondent().answer(small, { smokes: "no" });
   assert.equal((await new Respondent().ledger()).charges.length, 1);
   assert.deepEqual(Object.keys(JSON.parse(body).reports), ["smokes"]);
+});
+
+/** Six waves of a question whose permanent answers cost 2 each, of which a device draws at most two. */
+function wandering(id, bound) {
+  const values = ["a", "b", "c", "d"];
+  const domain = { values, missing: "refuse" };
+  const [permanent, instantaneous] = [
+    { mechanism: "krr", domain, p: 0.7112345942275938, epsilon: 2 },
+    { mechanism: "krr", domain, p: 0.6164624616830002, epsilon: 1.5731722205122476 },
+  ];
+  const mechanism = { mechanism: "memoized", permanent, instantaneous, ...bound, epsilon: 1 };
+  const question = { id: "town", text: "Where do you live?", kind: "choice", values, missing: "refuse", epsilon: 1, mechanism };
+  return survey({ id, budget: 8, schedule: { waves: 6 }, questions: [question] });
+}
+
+test("a budget does not end at a change, for that would tell of it", async () => {
+  const asked = wandering("towns", { changes: 1 });
+  const poor = respondent({ budget: 3.9 });
+  assert.match((await poor.review(asked)).refusal, /budget must cover the costs, .* got 3.9/);
+  await assert.rejects(poor.answer(asked, { town: "a" }), error("Refusal", /budget must cover the costs, .* got 3.9/));
+  const rich = respondent({ budget: 4 });
+  assert.equal((await rich.review(asked)).refusal, null);
+  for (const [wave, town] of [..."aabcab"].entries()) await rich.answer(asked, { town }, { wave });
+  assert.deepEqual((await rich.ledger()).charges.map(({ wave }) => wave), [0, 2]);
+  assert.equal((await respondent({ budget: 2 }).review(wandering("free", {}))).refusal, null);
+});
+
+test("what other surveys spend meanwhile is refused whatever the answer", async () => {
+  for (const town of ["a", "b"]) {
+    const me = respondent({ budget: 4.5 });
+    const asked = wandering("towns", { changes: 1 });
+    await me.answer(asked, { town: "a" });
+    await me.answer(wandering("other", { changes: 0 }), { town: "a" });
+    await assert.rejects(me.answer(asked, { town }, { wave: 1 }), error("Refusal", /budget must cover the costs, .* got 4.5/));
+  }
 });

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from sottovoce.domain import Text
 from sottovoce.mechanisms.bloom import Bloom, Filter
 from sottovoce.mechanisms.chain import odds, worst_split
-from sottovoce.mechanisms.longitudinal import Longitudinal, check_count
+from sottovoce.mechanisms.longitudinal import Longitudinal, Memory, check_count
 from sottovoce.privacy import Probability, float_above, log_above
 from sottovoce.reports import Bits, Report
 
@@ -94,6 +94,11 @@ class Chained(Longitudinal):
 
     def epsilon_after(self, changes: int) -> float:
         return float_above(self._answers(changes) * Fraction(self.permanent.epsilon))
+
+    def ahead(self, memory: Memory | None, waves: int) -> list[float]:
+        drawn = len(memory["answers"]) if memory else 1  # The first answer is charged by the wave that draws it.
+        left = 0 if self.changes is None else self._answers(waves - 1) - drawn
+        return [self.permanent.epsilon] * left
 
     def epsilon_over(self, reports: int, changes: int = 0) -> float:
         """It is exact without a change. With changes it holds for the worst way to share out the reports."""

@@ -84,6 +84,13 @@ class Longitudinal(Mechanism):
         """What the first wave with a value that is new costs after so many others were held."""
         return self.epsilon_after(held) - self.epsilon_after(held - 1)
 
+    def ahead(self, memory: Memory | None, waves: int) -> list[float]:
+        """What later changes may still cost in a survey of so many waves, if they are followed up to a bound.
+
+        A device sets it aside from the first wave on: if the budget ended at a change, the silence would tell of it.
+        """
+        return []
+
     # What a device does.
 
     @abstractmethod
