@@ -255,10 +255,13 @@ def replayed(folder: Path, work: Path) -> list[Linked]:
     spent, reports, linked = frozenset[bytes](), frozenset[bytes](), []
     work.mkdir(exist_ok=True)
     for connection in commits(folder, work):
-        if not connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'invitations'").fetchone():
-            continue
-        now = frozenset(row[0] for row in connection.execute("SELECT hash FROM invitations WHERE spent = 1"))
-        kept = frozenset(row[0] for row in connection.execute("SELECT id FROM reports"))
+        try:
+            if not connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'invitations'").fetchone():
+                continue
+            now = frozenset(row[0] for row in connection.execute("SELECT hash FROM invitations WHERE spent = 1"))
+            kept = frozenset(row[0] for row in connection.execute("SELECT id FROM reports"))
+        except sqlite3.DatabaseError:
+            continue  # A kill in a checkpoint leaves newer pages in the file, which do not go with an older log.
         linked.append((now - spent, kept - reports))
         spent, reports = now, kept
     return [(one, other) for one, other in linked if one or other]
