@@ -351,7 +351,7 @@ def test_hostile_long_and_foreign_texts(browser: Browser, nest: serving.Nursery,
                 with page.expect_download() as saved:
                     page.locator("#question-first details.data").first.get_by_role("button").click()
                 rows = list(csv.DictReader(io.StringIO(Path(saved.value.path()).read_text("utf-8"))))
-                assert [row["label"] for row in rows[:2]] == [NASTY, "'=1+1"]
+                assert [row["label"] for row in rows[:2]] == [NASTY.replace(";=", ";'="), "'=1+1"]
     site.kill()
 
 

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections import Counter
 from fractions import Fraction
 from typing import Any
 
-from sottovoce.mechanisms import Mechanism
+from sottovoce.mechanisms import Changes, Mechanism
+from sottovoce.mechanisms.asked import Asked
 from sottovoce.mechanisms.cohorts import Cohorts
+from sottovoce.mechanisms.parts import Combined, Mixture
 from sottovoce.mechanisms.pure import Pure
 from sottovoce.randomness import SYSTEM
 from sottovoce.reports import Bits, CohortBits, Index
@@ -35,6 +38,20 @@ def speaks_for(
     if isinstance(shape, Index) and shape.outcomes <= MOST_OUTCOMES:
         return _by_law(randomizer, answer, reports, answers)
     return _by_frequency(reports, others)
+
+
+def named_openly(randomizer: Any, report: Any) -> int:
+    """What a report says in the open of how it was drawn: its part of a mixture, its topic or its run of waves.
+
+    It has nothing to do with the answer, and may take its own time.
+    """
+    if isinstance(randomizer, Asked):
+        return int(report) // randomizer.symbols
+    if isinstance(randomizer, Changes):
+        return int(report) >> 1
+    if isinstance(randomizer, Combined) and isinstance(randomizer._combination, Mixture):
+        return bisect_right(randomizer._combination.starts, int(report)) - 1
+    return 0
 
 
 def _supported(m: Pure, code: int, reports: list[Any]) -> list[bool]:

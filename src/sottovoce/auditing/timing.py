@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 from sottovoce.auditing.bench import Progress
 from sottovoce.auditing.finding import as_json
 from sottovoce.auditing.sources import Command, Function, source_of
-from sottovoce.auditing.speaking import speaks_for
+from sottovoce.auditing.speaking import named_openly, speaks_for
 from sottovoce.errors import ParameterError
 from sottovoce.lazy import numpy as np
 from sottovoce.randomness import Keystream
@@ -179,14 +179,20 @@ def _undisturbed() -> Iterator[None]:
 
 
 def _fixed(randomizer: Any, answers: tuple[Any, ...], timed: Timed) -> Iterator[Accuracy]:
-    """For each answer: does the report speak for it or not?"""
+    """For each answer: does the report speak for it or not? Reports that differ in what they name openly are apart."""
     for at, answer in enumerate(answers):
         mine = np.flatnonzero(timed.which == at)
+        reports = [timed.reports[call] for call in mine]
         rest = [timed.reports[call] for call in np.flatnonzero(timed.which != at)]
-        truth = speaks_for(randomizer, answer, [timed.reports[call] for call in mine], rest, answers)
-        if truth is not None:
-            question = f"the answer is {label_text(answer)}: does the report speak for it?"
-            yield from _told(question, ("no", "yes"), timed.nanoseconds[mine], np.array(truth, dtype=np.int64))
+        spoken = speaks_for(randomizer, answer, reports, rest, answers)
+        if spoken is None:
+            continue
+        truth, named = np.array(spoken, dtype=np.int64), np.array([named_openly(randomizer, one) for one in reports])
+        for part in np.unique(named).tolist():
+            given = f" and part {part} is asked" if named.max() else ""
+            question = f"the answer is {label_text(answer)}{given}: does the report speak for it?"
+            own = named == part
+            yield from _told(question, ("no", "yes"), timed.nanoseconds[mine][own], truth[own])
 
 
 def _between(answers: tuple[Any, ...], timed: Timed) -> Iterator[Accuracy]:

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 MAX_LISTED = 16
 MOST_PADDED = 32
 """Options or keys, up to which every answer is encoded in as many steps."""
+SMALL_INTEGER_BITS = 9
+"""Python keeps integers of fewer bits ready."""
 MAX_OPTIONS = 2**20
 """The code of an answer has a digit for each option or key."""
 
@@ -63,15 +65,34 @@ class Options:
 
     def encode(self, value: object) -> int:
         """The code of one answer: a set, a list or a tuple of options. An option that is named twice is held once."""
+        return self.encode_marked(value) ^ self._mark
+
+    def encode_marked(self, value: object) -> int:
+        """The same with one more bit above all options.
+
+        Python keeps small integers ready and makes larger ones anew. With the bit all codes are made anew, so that time
+        does not tell which options are held.
+        """
         if is_missing(value):
             raise DomainError(f"an answer must not be missing (a set may be empty), got {value!r}")
         if isinstance(value, str | bytes | Mapping) or not isinstance(value, Iterable):
             raise DomainError(f"an answer must be a set or a list of options, got {value!r:.40}")
-        held = list(value)
-        code = 0
+        held, code = list(value), self._mark
         for at, option in enumerate(padded(held, self.options.labels[0], self.options.size)):
-            code |= (0, 1 << self.options.encode(option))[at < len(held)]
+            code |= (self._mark, self._bit(self.options.encode(option)))[at < len(held)]
         return code
+
+    @cached_property
+    def _mark(self) -> int:
+        return 1 << self.options.size + SMALL_INTEGER_BITS
+
+    def _bit(self, option: int) -> int:
+        """The code of one option, with the mark. It is looked up where the time must not tell which one it is."""
+        return self._bits[option] if self.options.size <= MOST_PADDED else self._mark | 1 << option
+
+    @cached_property
+    def _bits(self) -> tuple[int, ...]:
+        return tuple(self._mark | 1 << option for option in range(self.options.size))
 
     def encode_many(self, values: Any, first_row: int = 1) -> NDArray[np.uint8]:
         """The codes of a column, a row of bytes for each: option j is bit j mod 8 of byte j div 8.

@@ -11,7 +11,7 @@ from sottovoce.lazy import numpy as np
 from sottovoce.mechanisms.asked import Asked
 from sottovoce.mechanisms.krr import KRR
 from sottovoce.privacy import Probability
-from sottovoce.randomness import Keystream
+from sottovoce.randomness import Keystream, Source
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -60,13 +60,11 @@ class Sets(Asked):
     def topics(self) -> Domain:
         return self.domain.options
 
-    def _symbol(self, code: int, topic: int) -> int:
-        # A bit above all options: how long the number is, and so the time, does not depend on which of them are held.
-        return (code | self._above) >> topic & 1
+    def _encode(self, value: object, source: Source) -> int:
+        return self.domain.encode_marked(value)
 
-    @cached_property
-    def _above(self) -> int:
-        return 1 << self.domain.options.size
+    def _symbol(self, code: int, topic: int) -> int:
+        return code >> topic & 1
 
     @cached_property
     def variance(self) -> float:
