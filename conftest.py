@@ -90,11 +90,11 @@ def tear_down(namespace: dict[str, Any]) -> None:
 
 
 class Together(LoadScopeScheduling):
-    """Tests run side by side, but the examples of a page share its names and directory, and some share a cluster."""
+    """Tests run side by side, but the examples of a page share its names and folder, and some share a long set-up."""
 
     def _split_scope(self, nodeid: str) -> str:
         file, _, _ = nodeid.partition("::")
-        return file if file.endswith((".md", "test_spark.py")) else nodeid
+        return file if file.endswith((".md", "test_rounds.py", "test_spark.py")) else nodeid
 
 
 def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:

@@ -61,6 +61,7 @@ def memories(page: Page) -> Any:
     return kept["surveys"][DIARY.digest]["memories"]
 
 
+@pytest.mark.slow
 def test_a_key_gives_the_same_permanent_answers_after_storage_was_lost(browser: Browser, site: Site) -> None:
     """Over twenty waves, with all storage cleared before each. Drawn anew, they would agree less than once in 10^6."""
     drawn = []
