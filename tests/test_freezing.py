@@ -100,6 +100,7 @@ def test_the_planner_shows_what_changes_cost(capsys: pytest.CaptureFixture[str])
     [
         (["--memoized", "--waves", "5", "--budget", "4", "--n", "100"], "give --domain too"),
         (["--memoized", "--waves", "5", "--budget", "-1", "--n", "100", "--domain", "5"], "budget must lie above 0"),
+        (["--memoized", "--waves", "0", "--budget", "4", "--n", "100", "--domain", "5"], "0 is not in the range x>=1"),
         (["--memoized", "--waves", "5", "--budget", "1", "--n", "0", "--domain", "5"], "n must be"),
         (["--epsilon", "1", "--n", "100", "--rate", "0.5"], "--rate goes with --memoized"),
     ],

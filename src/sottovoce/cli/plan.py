@@ -56,7 +56,8 @@ RULES = ("budget", "waves", "memoized")
 @click.option("--simultaneous", is_flag=True, help="One margin for all values of the domain at once.")
 @click.option("--prior", type=float, default=0.5, show_default=True, help="What an attacker believes beforehand.")
 @click.option("--budget", type=float, help="What all reports of one person may cost together.")
-@click.option("--waves", type=int, default=1, show_default=True, help="How often each person is asked.")
+@click.option("--waves", type=click.IntRange(min=1), default=1, show_default=True,
+              help="How often each person is asked.")  # fmt: skip
 @click.option("--memoized", is_flag=True,
               help="Devices remember their report and send it again. With --budget, --waves, --domain and --n alone: "
               "what it costs to follow changes of the answer.")  # fmt: skip
