@@ -12,14 +12,14 @@ from pathlib import Path
 from typing import Any
 
 import sottovoce as sv
-from sottovoce.hashing import Hashes, P
+from sottovoce.core.hashing import Hashes, P
+from sottovoce.core.privacy import GRID
+from sottovoce.core.randomness import Source
+from sottovoce.core.reports import Index, Report
 from sottovoce.mechanisms.base import Mechanism
-from sottovoce.mechanisms.cohorts import Cohorts
-from sottovoce.mechanisms.longitudinal import Longitudinal
-from sottovoce.mechanisms.pure import Pure
-from sottovoce.privacy import GRID
-from sottovoce.randomness import Source
-from sottovoce.reports import Index, Report
+from sottovoce.mechanisms.frequency.pure import Pure
+from sottovoce.mechanisms.longitudinal.base import Longitudinal
+from sottovoce.mechanisms.text.cohorts import Cohorts
 
 HERE = Path(__file__).parent
 ORDER_OF_DRAWS = 2
@@ -82,19 +82,19 @@ INSTANCES: dict[str, list[Mechanism]] = {
         sv.Several({"a": 2, "b": 3, "c": GAPPED}, epsilon=3.0, how="pairs"),
     ],
     "memoized": [
-        sv.Memoized.of("rr", [False, True], permanent=2.0, first=1.0),
-        sv.Memoized.of("krr", GAPPED, permanent=3.0, first=1.0),
+        sv.Memoized.of([False, True], "rr", permanent=2.0, first=1.0),
+        sv.Memoized.of(GAPPED, "krr", permanent=3.0, first=1.0),
         sv.Memoized.rappor(["red", "green", "blue"], f=0.5, p=0.5, q=0.75),
-        sv.Memoized.of("unary", 20, permanent=2.0, first=0.5),
+        sv.Memoized.of(20, "unary", permanent=2.0, first=0.5),
         sv.Memoized.loloha(100, permanent=2.0, first=1.0, kind="binary"),
         sv.Memoized.loloha(GAPPED, permanent=3.0, first=1.0),
         sv.Memoized.rappor(CUT, f=0.5, p=0.5, q=0.75, bits=20, hashes=3, cohorts=5, salt="vectors"),
-        sv.Memoized.of("bloom", sv.Text(16), permanent=3.0, first=1.0, buckets=9, hashes=1, cohorts=1),
-        sv.Memoized.of("hashed", sv.Text(16), permanent=2.0, first=1.0, cohorts=300, salt="caf\u00e9"),
+        sv.Memoized.of(sv.Text(16), "bloom", permanent=3.0, first=1.0, buckets=9, hashes=1, cohorts=1),
+        sv.Memoized.of(sv.Text(16), "hashed", permanent=2.0, first=1.0, cohorts=300, salt="caf\u00e9"),
         sv.Memoized(sv.Hashed(sv.Unary(12, 2.0), cohorts=3, domain=CUT), sv.Unary(12, p=0.75, q=0.25)),
-        sv.Memoized.of("krr", 6, permanent=2.0, first=1.0, changes=1),
+        sv.Memoized.of(6, "krr", permanent=2.0, first=1.0, changes=1),
         sv.Memoized.loloha(100, permanent=2.0, first=1.0, changes=0),
-        sv.Memoized.of("bloom", sv.Text(16), permanent=3.0, first=1.0, buckets=9, cohorts=2, changes=2),
+        sv.Memoized.of(sv.Text(16), "bloom", permanent=3.0, first=1.0, buckets=9, cohorts=2, changes=2),
     ],
     "d_bit_flip": [
         sv.DBitFlip(["red", "green", "blue"], epsilon=1.0, sampled=1),

@@ -10,8 +10,8 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from sottovoce.client import Respondent
-from sottovoce.personal_key import PersonalKey
+from sottovoce.device.personal_key import PersonalKey
+from sottovoce.device.respondent import Respondent
 from sottovoce.survey import Survey
 
 HERE = Path(__file__).parent

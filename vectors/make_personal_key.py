@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from sottovoce.personal_key import PersonalKey, answer_text
+from sottovoce.device.personal_key import PersonalKey, answer_text
 
 HERE = Path(__file__).parent
 KEYS = [PersonalKey(bytes(range(32))), PersonalKey(bytes(range(255, 223, -1)))]

@@ -10,8 +10,8 @@ import json
 from pathlib import Path
 from typing import Any
 
-from sottovoce import envelope, wire
-from sottovoce.sealing import PrivateKey
+from sottovoce.core.sealing import PrivateKey
+from sottovoce.device import envelope, wire
 from sottovoce.survey import Survey
 
 HERE = Path(__file__).parent

@@ -11,7 +11,7 @@ import struct
 from pathlib import Path
 from typing import Any
 
-from sottovoce import canonical
+from sottovoce.core import canonical
 from sottovoce.survey import Survey
 
 HERE = Path(__file__).parent

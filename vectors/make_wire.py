@@ -14,9 +14,9 @@ from pathlib import Path
 from typing import Any
 
 import sottovoce as sv
-from sottovoce import wire
-from sottovoce.randomness import Source
-from sottovoce.reports import Report
+from sottovoce.core.randomness import Source
+from sottovoce.core.reports import Report
+from sottovoce.device import wire
 from sottovoce.survey import Survey
 
 HERE = Path(__file__).parent
@@ -64,7 +64,7 @@ def answer(m: sv.Mechanism, choose: random.Random) -> Any:
 def neutral(report: Report | None) -> Any:
     if isinstance(report, bytes):
         return {"hex": report.hex()}
-    return {"big": str(report)} if report is not None and report >= wire.EXACT else report
+    return {"big": str(report)} if report is not None and report >= wire.EXACT_BELOW else report
 
 
 def vector(survey: Survey, seed: int) -> dict[str, Any]:

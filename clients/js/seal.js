@@ -10,7 +10,7 @@ import { encode, ParameterError, SottovoceError, Survey } from "./sottovoce.js";
 const KEM = [0x4b, 0x45, 0x4d, 0, 0x20]; // "KEM", DHKEM(X25519, HKDF-SHA256)
 const SUITE = [0x48, 0x50, 0x4b, 0x45, 0, 0x20, 0, 1, 0, 1]; // "HPKE", that, HKDF-SHA256, AES-128-GCM
 const PKCS8 = [0x30, 0x2e, 2, 1, 0, 0x30, 5, 6, 3, 0x2b, 0x65, 0x6e, 4, 0x22, 4, 0x20]; // Before a private key.
-const HASH = 32;
+const HASH_BYTES = 32;
 const NONE = new Uint8Array();
 
 /** Bytes that sealing adds: a fresh public key and a tag. */
@@ -39,7 +39,7 @@ function subtle() {
 async function hmac(key, data) {
   const algorithm = { name: "HMAC", hash: "SHA-256" };
   // An empty key is that of zeros; WebCrypto wants one that is not empty.
-  const made = await subtle().importKey("raw", key.length ? key : new Uint8Array(HASH), algorithm, false, ["sign"]);
+  const made = await subtle().importKey("raw", key.length ? key : new Uint8Array(HASH_BYTES), algorithm, false, ["sign"]);
   return new Uint8Array(await subtle().sign("HMAC", made, data));
 }
 
@@ -77,7 +77,7 @@ async function shared(privateKey, publicBytes) {
 /** The key and the nonce that both sides have, from what they share. */
 export async function schedule(dh, enc, recipient, info) {
   const prk = await extract(KEM, NONE, "eae_prk", dh);
-  const secret = await expand(KEM, prk, "shared_secret", joined(enc, recipient), HASH);
+  const secret = await expand(KEM, prk, "shared_secret", joined(enc, recipient), HASH_BYTES);
   const psk = await extract(SUITE, NONE, "psk_id_hash", NONE);
   const context = joined([0], psk, await extract(SUITE, NONE, "info_hash", info));
   const master = await extract(SUITE, secret, "secret", NONE);
@@ -91,7 +91,7 @@ async function crypt(how, { key, nonce }, data, extra) {
 }
 
 /** A message sealed to a public key of 32 bytes: the fresh public key, then the ciphertext. Tests give `ephemeral`. */
-export async function sealTo(recipient, message, info, { extra = NONE, ephemeral } = {}) {
+export async function sealTo(recipient, message, info, { extra = NONE, ephemeral = null } = {}) {
   const { privateKey, publicBytes } = ephemeral ? await importPair(ephemeral) : await freshPair();
   const made = await schedule(await shared(privateKey, recipient), publicBytes, recipient, info);
   return joined(publicBytes, await crypt("encrypt", made, message, extra));
@@ -100,10 +100,10 @@ export async function sealTo(recipient, message, info, { extra = NONE, ephemeral
 /** What was sealed, by the private key of 32 bytes; an error if it does not open. */
 export async function openWith(key, sealed, info, { extra = NONE } = {}) {
   const { privateKey, publicBytes } = await importPair(key);
-  const enc = sealed.slice(0, HASH);
+  const enc = sealed.slice(0, HASH_BYTES);
   try {
     const made = await schedule(await shared(privateKey, enc), enc, publicBytes, info);
-    return await crypt("decrypt", made, sealed.slice(HASH), extra);
+    return await crypt("decrypt", made, sealed.slice(HASH_BYTES), extra);
   } catch {
     throw new SottovoceError("the message does not open with this key and this purpose");
   }
@@ -111,7 +111,7 @@ export async function openWith(key, sealed, info, { extra = NONE } = {}) {
 
 // Surveys and their envelopes.
 
-const KEY = /^[\w-]{42}[AEIMQUYcgkosw048]$/;
+const PUBLIC_KEY = /^[\w-]{42}[AEIMQUYcgkosw048]$/;
 const ADDRESS = /^https?:\/\/[!-~]{1,500}$/;
 const FIELDS = "address analyst delta honest minimum shuffler";
 
@@ -134,7 +134,7 @@ function check(data) {
   need(trust === "shuffle", "it goes with trust: shuffle");
   need(!covariates?.length, "it goes without covariates");
   const { analyst, shuffler, address, minimum, honest, delta } = shuffle;
-  need([analyst, shuffler].every((key) => typeof key === "string" && KEY.test(key)), "a key must be one in base64url");
+  need([analyst, shuffler].every((key) => typeof key === "string" && PUBLIC_KEY.test(key)), "a key must be one in base64url");
   need(analyst !== shuffler, "analyst and shuffler must have keys of their own");
   need(typeof address === "string" && ADDRESS.test(address), "address must be a URL");
   need(isWhole(minimum, 2, 1e9), "minimum must be whole, 2 to 10^9");

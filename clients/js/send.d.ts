@@ -24,10 +24,13 @@ export declare class Undelivered extends Error {
   constructor(message: string);
 }
 
-/** Send a submission to a survey at `url`, such as https://host/v1/surveys/sleep, until it is acknowledged. */
+/**
+ * Send a submission to a survey at `url`, such as https://host/v1/surveys/sleep, or the bytes of an envelope to the
+ * address of a shuffler, until it is acknowledged.
+ */
 export declare function send(
   url: string,
-  body: string,
+  body: string | Uint8Array,
   options?: Sending & { invitation?: string },
 ): Promise<{ accepted: number; duplicates: number }>;
 

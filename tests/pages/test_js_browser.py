@@ -15,10 +15,10 @@ from typing import Any
 
 import pytest
 
-from sottovoce import wire
+from sottovoce.device import wire
 from sottovoce.survey import Survey
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 TIMEOUT = 60
 BROWSER = next(filter(None, map(shutil.which, ["chromium", "chromium-browser", "google-chrome"])), None)
 

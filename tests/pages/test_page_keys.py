@@ -10,11 +10,11 @@ from typing import Any
 
 import pytest
 import segno
+import service_processes
+from browser_site import DESK, Site, survey, visitor
 from playwright.sync_api import Browser, BrowserContext, Page, expect
+from request_recorder import DUMP_STORAGE
 
-import serving
-from browsing import DESK, Site, survey, visitor
-from recording import DUMP_STORAGE
 from sottovoce.pages import strings
 
 WAVES = 20
@@ -29,7 +29,7 @@ PROMISE = "StorageManager.prototype.persist = async () => {kept}"
 
 
 @pytest.fixture(scope="module")
-def site(nest: serving.Nursery, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
+def site(nest: service_processes.Nursery, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
     made = Site(nest, tmp_path_factory.mktemp("site"), *SURVEYS)
     yield made
     made.kill()

@@ -12,11 +12,10 @@ from datetime import datetime
 from typing import Any
 
 import pytest
+import service_processes
+from browser_site import Site, survey
 from playwright.sync_api import Browser, Page
-
-import serving
-from browsing import Site, survey
-from recording import Edit, Visit, proxy, recorded, storage
+from request_recorder import Edit, Visit, proxy, recorded, storage
 
 LATE_SECONDS = 1.5
 """By how much a request may come later for one answer than for the other, on a busy machine."""
@@ -66,7 +65,7 @@ PAIRS: dict[str, tuple[Any, Any]] = {
 
 
 @pytest.fixture(scope="module")
-def site(nest: serving.Nursery, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
+def site(nest: service_processes.Nursery, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
     made = Site(nest, tmp_path_factory.mktemp("site"), *SURVEYS.values())
     yield made
     made.kill()

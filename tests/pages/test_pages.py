@@ -8,13 +8,13 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from browser_site import survey
+from collector_service import Inside
 
-from browsing import survey
-from collecting import Inside
 from sottovoce import pages
 from sottovoce.collector import open_store
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 RESPONDENT = {
     "respondent", "odds", "fields", "rehearsal", "check", "send", "receipt", "ledger", "refused", "rejected", "failed",
 }  # fmt: skip

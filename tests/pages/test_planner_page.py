@@ -9,15 +9,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+import service_processes
+from browser_site import DESK, Site, visitor
+from collector_service import Inside, Outside, request
 
-import serving
-from browsing import DESK, Site, visitor
-from collecting import Inside, Outside, request
 from sottovoce import plan
 from sottovoce.cli import main
-from sottovoce.collector import planner
-from sottovoce.collector.sqlite import SQLiteStore
-from sottovoce.survey import Survey
+from sottovoce.collector.sqlite import sqlite_store
+from sottovoce.survey import Survey, planner
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
@@ -25,7 +24,7 @@ if TYPE_CHECKING:
 
 @pytest.fixture(scope="module")
 def inside(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Inside]:
-    made = Inside(SQLiteStore(tmp_path_factory.mktemp("plan") / "plan.sqlite"), rate=None)
+    made = Inside(sqlite_store(tmp_path_factory.mktemp("plan") / "plan.sqlite"), rate=None)
     yield made
     made.close()
 
@@ -47,7 +46,9 @@ def test_they_are_those_of_plan(inside: Inside) -> None:
     assert found["chosen"]["needed"] == plan("rr", epsilon=1.0, margin=0.03).n == 4997
     assert (found["posterior"]["low"], found["posterior"]["high"]) == expected.posterior(0.1)[1:]
     assert found["open"]["needed"] == plan("direct", margin=0.03).n
-    assert [one["n"] for one in found["needs"]] == [plan("rr", epsilon=e, margin=0.03).n for e in planner.EPSILONS]
+    assert [one["n"] for one in found["needs"]] == [
+        plan("rr", epsilon=e, margin=0.03).n for e in planner.TABLE_EPSILONS
+    ]
     many = asked(inside, kind="choice", values=100, epsilon=1, n=2000)
     for one in many["mechanisms"]:
         assert one["margin"] == plan(one["mechanism"], domain=100, epsilon=1.0, n=2000).margin
@@ -94,7 +95,7 @@ def test_the_same_question_is_worked_out_once(inside: Inside) -> None:
 
 
 def test_it_is_open_to_everybody_and_limited(tmp_path: Path) -> None:
-    made = Inside(SQLiteStore(tmp_path / "plan.sqlite"), rate=1.0, burst=3)
+    made = Inside(sqlite_store(tmp_path / "plan.sqlite"), rate=1.0, burst=3)
     assert [made("GET", "/v1/plan").status for _ in range(5)] == [200, 200, 200, 429, 429]
     made.close()
 
@@ -103,7 +104,7 @@ def test_it_is_open_to_everybody_and_limited(tmp_path: Path) -> None:
 
 
 @pytest.fixture(scope="module")
-def site(nest: serving.Nursery, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
+def site(nest: service_processes.Nursery, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
     made = Site(nest, tmp_path_factory.mktemp("planner"))
     yield made
     made.kill()

@@ -9,13 +9,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import service_processes
+from browser_site import DESK, Log, Site, survey, visitor
 from playwright.sync_api import Browser, Page, Route, expect
 
-import serving
-from browsing import DESK, Log, Site, survey, visitor
-from sottovoce import envelope, wire
+from sottovoce.core.sealing import PrivateKey
+from sottovoce.device import envelope, wire
 from sottovoce.mechanisms import KRR, Hadamard, LocalHash, Memoized, Projective, RandomizedResponse, Sets, Subset, Unary
-from sottovoce.sealing import PrivateKey
 from sottovoce.survey import Survey
 
 NASTY = "<img src=x onerror=\"document.title='owned'\"><b>&amp;</b>"
@@ -46,7 +46,7 @@ SURVEYS = {
 
 
 @pytest.fixture(scope="module")
-def site(nest: serving.Nursery, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
+def site(nest: service_processes.Nursery, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
     made = Site(nest, tmp_path_factory.mktemp("site"), *SURVEYS.values(), public_estimates=True)
     made.close_survey("closed")
     yield made
@@ -179,7 +179,7 @@ def test_a_rehearsal_is_no_answer(browser: Browser, site: Site) -> None:
 
 
 def test_a_kill_and_a_restart_of_the_collector_are_survived(
-    browser: Browser, nest: serving.Nursery, tmp_path: Path
+    browser: Browser, nest: service_processes.Nursery, tmp_path: Path
 ) -> None:
     """An open page sends the same report until it is acknowledged, also after it was closed and opened again."""
     site = Site(nest, tmp_path, SURVEYS["pills"])
@@ -207,7 +207,7 @@ def test_a_kill_and_a_restart_of_the_collector_are_survived(
     site.kill()
 
 
-def test_a_survey_with_a_shuffler(browser: Browser, nest: serving.Nursery, tmp_path: Path) -> None:
+def test_a_survey_with_a_shuffler(browser: Browser, nest: service_processes.Nursery, tmp_path: Path) -> None:
     """The report is sealed, sent to the shuffler alone, and opens with both keys to the bytes that were shown."""
     analyst, shuffler = PrivateKey.generate(), PrivateKey.generate()
     place = "http://mixer.test/v1/surveys/mixed"
@@ -221,11 +221,12 @@ def test_a_survey_with_a_shuffler(browser: Browser, nest: serving.Nursery, tmp_p
         allowed = {"access-control-allow-origin": "*", "access-control-allow-headers": "content-type"}
         if route.request.method == "POST":
             taken.append(route.request.post_data_buffer or b"")
-        route.fulfill(status=200 if len(taken) != 1 else 503, headers=allowed, json={})
+        said = {"accepted": 1, "duplicates": 0} if len(taken) > 2 else {}  # {} acknowledges nothing.
+        route.fulfill(status=200 if len(taken) != 1 else 503, headers=allowed, json=said)
 
     with visitor(browser) as (_, page, log):
         page.route("http://mixer.test/**", take)
-        page.goto(f"{site.url}/s/mixed")
+        page.goto(f"{site.url}/s/mixed#invitation=let-me-in")
         page.get_by_text("Who could learn what?").click()
         added = page.get_by_text("learns still less: ε = ")  # Beside what holds against everybody.
         expect(added).to_be_visible(timeout=30_000)  # The collector works it out when it is first asked.
@@ -233,10 +234,11 @@ def test_a_survey_with_a_shuffler(browser: Browser, nest: serving.Nursery, tmp_p
         expect(page.get_by_text("They are sealed first")).to_be_visible()
         page.get_by_role("button", name="Send", exact=True).click()
         page.get_by_role("heading", name="Thank you").wait_for()
-        assert len(taken) == 2 and taken[0] == taken[1]
+        assert len(taken) == 3 and len(set(taken)) == 1
         wave, inner = envelope.take_off(mixed, shuffler, taken[0])
         assert envelope.unseal(mixed, analyst, wave, inner).decode().rstrip() == body
-        assert [one.url for one in log.requests if one.method == "POST"] == [f"{place}/reports"] * 2
+        assert [one.url for one in log.requests if one.method == "POST"] == [f"{place}/reports"] * 3
+        assert all("sottovoce-invitation" not in one.headers for one in log.requests)  # It would name the person.
         assert all(json.loads(body)["id"] not in text for text in log.texts)
     site.kill()
 
@@ -422,7 +424,7 @@ MECHANISMS: list[Any] = [
     RandomizedResponse(p=0.75), KRR(7, epsilon=1), Unary(9, epsilon=1), LocalHash(30, epsilon=2),
     Hadamard(20, epsilon=1), Subset(12, epsilon=1), Subset(90, epsilon=0.5), Projective(40, epsilon=1),
     Projective(500, epsilon=2), Sets(6, epsilon=1),
-    *(Memoized.of(kind, 5, permanent=2, first=1) for kind in ("krr", "unary", "local_hash")),
+    *(Memoized.of(5, kind, permanent=2, first=1) for kind in ("krr", "unary", "local_hash")),
 ]  # fmt: skip
 
 
@@ -432,7 +434,7 @@ def test_the_odds_are_those_of_the_mechanism(browser: Browser, site: Site) -> No
         page.goto(f"{site.url}/s/pills")
         page.locator("form").wait_for()
         for m in MECHANISMS:
-            known = page.evaluate("async (m) => (await import('/assets/odds.js')).chances(m)", m.to_dict())
+            known = page.evaluate("async (m) => (await import('/assets/chances.js')).chances(m)", m.to_dict())
             assert known["p"] == pytest.approx(float(m.p), rel=1e-12), m
             assert known["q"] == pytest.approx(float(m.q), rel=1e-12), m
         for m in (KRR(7, epsilon=1), Unary(9, epsilon=1), LocalHash(30, epsilon=2), Hadamard(20, epsilon=1),

@@ -14,14 +14,16 @@ from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
-from browsing import chromium, require_browser
-from shuffling import ANALYST, SHUFFLER, document
-from sottovoce import Survey, envelope, wire
-from sottovoce.sealing import PrivateKey
+from browser_site import chromium, require_browser
+from javascript import answer_to, needs_node, node
+from shuffler_service import ANALYST, SHUFFLER, document
 from surveys import QUESTIONS, draft
-from test_js import answer_to, needs_node, node
 
-CLIENT = Path(__file__).parents[1] / "clients" / "js"
+from sottovoce import Survey
+from sottovoce.core.sealing import PrivateKey
+from sottovoce.device import envelope, wire
+
+CLIENT = Path(__file__).parents[2] / "clients" / "js"
 
 
 def ask(tasks: list[dict[str, Any]]) -> list[Any]:

@@ -39,7 +39,7 @@ export function loads(data) {
   try {
     if (typeof data !== "string") text = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(data);
     value = JSON.parse(text, function (_, entry) {
-      keys -= !Array.isArray(this); // The value itself counts as one.
+      keys -= +!Array.isArray(this); // The value itself counts as one.
       return entry;
     });
   } catch (error) {

@@ -14,8 +14,9 @@ import { respond, responseOdds } from "./frequencies.js";
 function asked({ topics, encode }, symbols, p) {
   const perturb = (code, source) => {
     const topic = source.below(topics);
-    const up = symbols > 2 && source.coin(code.get(topic) ?? 0);
-    return symbols * topic + respond(symbols, p, code.has(topic) * (1 + up), source);
+    const held = +code.has(topic);
+    const up = symbols > 2 ? source.coin([0, code.get(topic)][held]) : 0;
+    return symbols * topic + respond(symbols, p, held * (1 + up), source);
   };
   return { encode, outcomes: symbols * topics, ratios: [responseOdds(symbols, p)], perturb };
 }

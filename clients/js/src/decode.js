@@ -1,6 +1,6 @@
 /** The other way: submissions that come in, checked. A device has no use for it, and `sottovoce.js` leaves it out. */
 
-import { isObject, loads } from "./canonical.js";
+import { loads } from "./canonical.js";
 import { isWhole } from "./checks.js";
 import { demand, ReportError, SottovoceError, within } from "./errors.js";
 import { GRID } from "./exact.js";

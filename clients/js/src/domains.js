@@ -2,21 +2,21 @@
 
 import { isText, utf8 } from "./bytes.js";
 import { isObject, own } from "./canonical.js";
-import { differ, fields, finite, isWhole, oneOf, whole } from "./checks.js";
-import { demand, DomainError, must, within } from "./errors.js";
-import { GRID, ulp, units } from "./exact.js";
-
-const expect = (holds, rule, value) => demand(DomainError, holds, `an answer must ${rule}`, value);
+import { differ, fields, isWhole, oneOf, whole } from "./checks.js";
+import { expect, must, within } from "./errors.js";
+import { GRID } from "./exact.js";
+import { between } from "./scale.js";
 
 /** Nothing, NaN and the empty text count as no answer. */
-const isMissing = (value) => (value ?? "") === "" || Number.isNaN(value);
+const MISSING = ["", null, undefined, NaN];
 
-/** What a missing answer stands for: a category of its own, or nothing. */
-function missingPolicy(policy, category) {
+/** Whether an answer is missing, 1 or 0; an error if it is and there is no category for that. */
+function missingPolicy(policy) {
   oneOf("missing", policy, "refuse", "category");
   return (value) => {
-    expect(policy === "category", "not be missing", value);
-    return category;
+    const missing = +MISSING.includes(value);
+    expect(missing <= +(policy === "category"), "not be missing", value);
+    return missing;
   };
 }
 
@@ -32,14 +32,16 @@ export function values(data, most = 2 ** 32) {
   if (labels) must(list.every(isLabel), "labels must be text or numbers", differ("labels", labels));
   const count = labels ? list.length : whole("values", list, 1, most);
   const codes = labels && new Map(labels.map((label, code) => [label, code]));
-  const category = missingPolicy(missing, count);
-  const size = whole("the number of values", count + (missing === "category"), 2, most);
+  const checkMissing = missingPolicy(missing);
+  const size = whole("the number of values", count + +(missing === "category"), 2, most);
   return {
     size,
+    first: labels ? labels[0] : 0,
     encode(value) {
-      if (isMissing(value)) return category(value);
-      const code = codes ? codes.get(plain(value)) : plain(value);
-      expect(isWhole(code, 0, count - 1), `be one of ${count} values`, value);
+      const missed = checkMissing(value);
+      const label = plain(value);
+      const code = [codes ? codes.get(label) : label, count][missed];
+      expect(isWhole(code, 0, count - 1 + missed), `be one of ${count} values`, value);
       return code;
     },
   };
@@ -47,15 +49,38 @@ export function values(data, most = 2 ** 32) {
 
 // Answers about many topics: a code maps each topic that an answer speaks of to what it says.
 
+/** Up to so many topics, time does not tell how many of them an answer speaks of. */
+const MOST_FILLED = 1000;
+
+/**
+ * From a list, with an entry for each topic that is spoken of, to a code. It is filled up by an entry about topics that
+ * there are not. `read` gives the topic of an entry and what it says.
+ */
+function about(size, entry, read) {
+  const fillers = Array(Math.min(size, MOST_FILLED)).fill(entry);
+  return (list, once) => {
+    /** @type {[any, any][]} */
+    const pairs = Array.from({ length: Math.max(list.length, fillers.length) }, (_, at) => {
+      const given = +(at < list.length);
+      const [topic, said] = read([fillers, list][given][at]);
+      return [[size + at, topic][given], said];
+    });
+    const code = new Map(pairs);
+    expect(!once || code.size === pairs.length, "hold each key once", list);
+    return code;
+  };
+}
+
 /** Any number of options. */
 export function options(data) {
-  const topics = values({ values: fields(data, "options").options, missing: "refuse" }, 2 ** 20);
+  const { size, first, encode } = values({ values: fields(data, "options").options, missing: "refuse" }, 2 ** 20);
+  const read = about(size, first, (option) => [encode(option), 1]);
   return {
-    topics: topics.size,
+    topics: size,
     encode(value) {
       const held = value instanceof Set ? [...value] : value;
       expect(Array.isArray(held), "be a list of options", value);
-      return new Map(held.map((option) => [topics.encode(option), 1]));
+      return read(held);
     },
   };
 }
@@ -63,52 +88,18 @@ export function options(data) {
 /** A number for some of the keys: how far it lies from low (0) to high (1), as a multiple of 2^-53. */
 export function keyed(data) {
   const { keys, low, high, outside } = fields(data, "keys low high outside");
-  const topics = values({ values: keys, missing: "refuse" });
+  const { size, first, encode } = values({ values: keys, missing: "refuse" });
   const inside = between(low, high, outside);
+  const read = about(size, [first, high], (pair) => {
+    const [key, number] = expect(Array.isArray(pair) && pair.length === 2, "map keys to numbers", pair);
+    return [encode(key), Math.floor(((inside(number) - low) / (high - low)) * GRID) / GRID];
+  });
   return {
-    topics: topics.size,
+    topics: size,
     encode(value) {
       const list = isObject(value) ? Object.entries(value) : value instanceof Map ? [...value] : value;
-      const fits = Array.isArray(list) && list.every((pair) => Array.isArray(pair) && pair.length === 2);
-      expect(fits, "map keys to numbers", value);
-      const place = (number) => Math.floor(((inside(number) - low) / (high - low)) * GRID) / GRID;
-      const places = new Map(list.map(([key, number]) => [topics.encode(key), place(number)]));
-      expect(places.size === list.length, "hold each key once", value);
-      return places;
-    },
-  };
-}
-
-/** Checked ends, and what becomes of a number: outside it is refused, or clipped to the nearer end. */
-function between(low, high, outside) {
-  oneOf("outside", outside, "refuse", "clip");
-  must(finite("low", low) < finite("high", high) && finite("high - low", high - low), "low must be below high", low);
-  return (value) => {
-    expect(typeof value === "number" && !Number.isNaN(value), "be a number", value);
-    if (outside === "clip") return Math.min(Math.max(value, low), high);
-    return expect(value >= low && value <= high, `lie from ${low} to ${high}`, value);
-  };
-}
-
-/** Equally spaced points from low to high. A number between two of them is rounded to one at random. */
-export function scale(data) {
-  const { low, high, steps, outside } = fields(data, "low high steps outside");
-  const inside = between(low, high, outside);
-  const widest = Math.max(Math.abs(low), Math.abs(high));
-  whole("steps", steps, 1, 2 ** 20);
-  must((high - low) / steps >= 4 * ulp(widest), "steps must differ", steps);
-  const count = BigInt(steps);
-  const width = units(high) - units(low);
-  const grid = BigInt(GRID);
-  const slack = (count * units(widest)) / width + 1n;
-  return {
-    steps,
-    encode(value, source) {
-      const place = (units(inside(value)) - units(low)) * count; // in units of the width
-      const exact = (place * grid) / width;
-      const near = exact + slack; // A number next to a grid point is that point.
-      const found = [exact, near - (near % grid)][+(near % grid <= 2n * slack)];
-      return Number(found / grid) + source.coin(Number(found % grid) / GRID);
+      expect(Array.isArray(list), "map keys to numbers", value);
+      return read(list, true);
     },
   };
 }
@@ -130,21 +121,28 @@ export function attributes(data) {
   };
 }
 
-/** All texts of up to so many bytes; a code is those bytes. */
+/**
+ * All texts of up to so many bytes; a code holds those bytes, with zeros behind them up to one more than the most there
+ * can be, and their number. Time does not tell how long a text is, up to four times the most.
+ */
 export function texts(data) {
   const { max_bytes: most, missing, longer, normalise } = fields(data, "max_bytes missing longer normalise");
-  const category = missingPolicy(missing, utf8(""));
+  const checkMissing = missingPolicy(missing);
   const cut = oneOf("longer", longer, "refuse", "cut") === "cut";
   oneOf("normalise", normalise, "none", "NFC");
   whole("max_bytes", most, cut ? 4 : 1, 2 ** 12);
   return (value) => {
-    if (isMissing(value)) return category(value);
-    expect(isText(value), "be valid text", value);
-    const bytes = utf8(normalise === "NFC" ? value.normalize() : value);
-    let end = bytes.length;
-    expect(cut || end <= most, `take at most ${most} bytes`, end);
-    end = Math.min(end, most);
-    while ((bytes[end] & 0xc0) === 0x80) end--; // A character that does not fit is left out whole.
-    return bytes.subarray(0, end);
+    const text = [value, ""][checkMissing(value)];
+    expect(typeof text === "string", "be valid text", value);
+    // Behind any text come spaces and one character of three bytes: engines keep texts with such a one in another way.
+    const filled = `${text.padEnd(4 * most)}\u4e00`;
+    expect(isText(filled), "be valid text", value);
+    const bytes = utf8(normalise === "NFC" ? filled.normalize() : filled);
+    let length = bytes.length - 2 - filled.length + text.length;
+    expect(cut || length <= most, `take at most ${most} bytes`, length);
+    length = Math.min(length, most);
+    // A character that does not fit is left out whole. It has at most three bytes before the end.
+    for (let at = 0; at < 3; at++) length -= +((bytes[length] & 0xc0) === 0x80);
+    return { bytes: bytes.fill(0, length).slice(0, most + 1), length };
   };
 }

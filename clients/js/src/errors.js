@@ -26,11 +26,16 @@ export function demand(kind, holds, rule, value) {
   let text = "a cycle";
   try {
     text = String(JSON.stringify(value, (_, entry) => (typeof entry === "bigint" ? String(entry) : entry)));
-  } catch {} // JSON has no words for that.
+  } catch {
+    // JSON has no words for that.
+  }
   throw new kind(`${rule}, got ${text.length > 60 ? `${text.slice(0, 60)}...` : text}`);
 }
 
+/** Rules for parameters, and for answers. */
 export const must = (holds, rule, value) => demand(ParameterError, holds, rule, value);
+
+export const expect = (holds, rule, value) => demand(DomainError, holds, `an answer must ${rule}`, value);
 
 /** Run something; an error says where it happened. */
 export function within(place, run) {

@@ -12,8 +12,9 @@ const FRACTION = 52n;
 
 /** 2^53: probabilities are multiples of its inverse. */
 export const GRID = 2 ** 53;
+export const ONE = BigInt(GRID);
 
-/** Binary digits of a whole number. */
+/** @type {(n: number | bigint) => number} Binary digits of a whole number. */
 export const bitLength = (n) => n.toString(2).length;
 
 /** A finite double in units of 2^-1074. */
@@ -42,7 +43,11 @@ export const total = (numbers) => numbers.reduce((sum, x) => sum + units(x), 0n)
 const PLACES = 256n;
 const SLACK = (1n << PLACES) / 10n ** 50n;
 
-/** The natural logarithm of n / d, for n >= d > 0, rounded up to a double. */
+/**
+ * The natural logarithm of n / d, for n >= d > 0, rounded up to a double.
+ * @param {bigint} n
+ * @param {bigint} d
+ */
 export function logAbove(n, d) {
   must(n >= d, "p must be above q", n);
   if (n === d) return 0;
@@ -53,14 +58,23 @@ export function logAbove(n, d) {
   return above((2n * half + SLACK) << (1074n - PLACES));
 }
 
-/** z + z^3 / 3 + z^5 / 5 + ... */
+/**
+ * z + z^3 / 3 + z^5 / 5 + ...
+ * @param {bigint} z
+ */
 function atanh(z) {
   let sum = 0n;
-  for (let [term, k] = [z, 1n]; term; term = (((term * z) >> PLACES) * z) >> PLACES, k += 2n) sum += term / k;
+  for (let term = z, k = 1n; term; term = (((term * z) >> PLACES) * z) >> PLACES, k += 2n) sum += term / k;
   return sum;
 }
 
-/** A k + b, as a number if it is below 2^53 and as a BigInt otherwise. */
+/** What a division leaves, for whole numbers below 2^53. The time of `%` would depend on how large they are. */
+export const remainder = (n, k) => n - Math.floor(n / k) * k;
+
+/**
+ * A k + b, as a number if it is below 2^53 and as a BigInt otherwise.
+ * @returns {any}
+ */
 export function join(a, k, b) {
   const exact = BigInt(a) * BigInt(k) + BigInt(b);
   return exact < GRID ? Number(exact) : exact;

@@ -2,7 +2,7 @@
 
 import { whole } from "./checks.js";
 import { must } from "./errors.js";
-import { GRID } from "./exact.js";
+import { GRID, remainder } from "./exact.js";
 
 // Irreducible polynomials over GF(2) by degree, as bits: x^2 + x + 1 is 0b111.
 const MODULI = [0, 0, 7, 11, 19, 37, 67, 131, 283, 529, 1033, 2053, 4179];
@@ -29,8 +29,8 @@ export function space({ order, add, multiply }, digits) {
   while (powers.length <= digits) powers.push(powers.at(-1) * order);
   must(powers[digits] <= GRID, "reports must be at most 2^53", powers[digits]);
   const firstLine = (k) => (powers[k] - 1) / (order - 1); // with k digits behind its leading 1
-  const digit = (vector, k) => Math.floor(vector / powers[k]) % order;
-  const leading = (vector) => powers.reduce((k, power) => k + (power <= vector), -1);
+  const digit = (vector, k) => remainder(Math.floor(vector / powers[k]), order);
+  const leading = (vector) => powers.reduce((k, power) => k + +(power <= vector), -1);
   return {
     digits,
     powers,

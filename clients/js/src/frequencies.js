@@ -7,10 +7,8 @@
 import { chance, whole } from "./checks.js";
 import { values } from "./domains.js";
 import { must } from "./errors.js";
-import { bitLength, GRID, join } from "./exact.js";
-import { field, spaceWith } from "./field.js";
-
-export const ONE = BigInt(GRID);
+import { bitLength, GRID, join, ONE, remainder } from "./exact.js";
+import { field, spaceWith } from "./finite-field.js";
 
 /** (p / on) / ((1 - p) / off): how much likelier one of the `on` reports is than one of the `off` others. */
 export function odds(p, on, off) {
@@ -58,9 +56,9 @@ export function unary({ domain, p, q }) {
 
 /** Bits that are 1 with probability p at the places that are held, and with q elsewhere. */
 export function noisy(length, held, p, q, source) {
-  const chances = [];
+  const chances = new Float64Array(length).fill(q);
   for (const at of held) chances[at] = p;
-  return packed(length, (at) => source.coin(chances[at] ?? q));
+  return packed(length, (at) => source.coin(chances[at]));
 }
 
 /** Bits as bytes: that of value v is bit v mod 8 of byte v div 8. */
@@ -99,10 +97,11 @@ export function hadamard({ domain, p }) {
   const { size, encode } = values(domain);
   const rows = 2 ** bitLength(size);
   const perturb = (code, source) => {
-    const value = BigInt(code + 1);
+    const value = BigInt(code + 1) + ONE; // With one bit above all others, BigInts have one length, and so one time.
     const truth = source.coin(p);
-    const row = BigInt(source.below(rows));
-    return Number([row ^ (value & -value), row][parity(row & value) ^ truth]);
+    const row = BigInt(source.below(rows)) + ONE;
+    const other = row ^ value ^ (value & (value - 1n)); // It differs in the lowest bit of the value.
+    return Number([other, row][parity(row & value) ^ truth ^ 1] - ONE);
   };
   return { encode, outcomes: rows, ratios: [odds(p, 1, 1)], perturb };
 }
@@ -151,7 +150,17 @@ export function sample(n, count, source) {
 
 /** The number of the set with members c1 < c2 < ... is C(c1, 1) + C(c2, 2) + ... */
 export const setNumber = (members) =>
-  members.sort((a, b) => a - b).reduce((sum, member, at) => sum + choose(member, at + 1), 0);
+  Uint32Array.from(members)
+    .sort()
+    .reduce((sum, member, at) => sum + choose(member, at + 1), 0);
+
+/** The members of a numbered set of k values, of which there are at most 2^32, in ascending order. */
+export function setMembers(k, number) {
+  if (!k) return [];
+  let last = 0;
+  for (let step = 2 ** 31; step >= 1; step /= 2) if (choose(last + step, k) <= number) last += step;
+  return [...setMembers(k - 1, number - choose(last, k)), last];
+}
 
 export function projective({ domain, order, p }) {
   const { size, encode } = values(domain);
@@ -165,7 +174,8 @@ export function projective({ domain, order, p }) {
     const through = space.line(source.below(on));
     const free = [source.below(off), through][truth];
     const power = space.powers[space.leading(point)]; // Here goes the digit that makes the inner product 0, or 1.
-    const vector = (free - (free % power)) * order + (free % power);
+    const lower = remainder(free, power);
+    const vector = (free - lower) * order + lower;
     const digit = elements.add(1 - truth, elements.negative(space.inner(vector, point)));
     return space.number(vector + power * digit);
   };

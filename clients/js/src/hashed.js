@@ -4,17 +4,20 @@ import { concat, isText, utf8 } from "./bytes.js";
 import { isWhole, oneOf, whole } from "./checks.js";
 import { texts } from "./domains.js";
 import { must } from "./errors.js";
-import { bitLength, GRID } from "./exact.js";
+import { bitLength, GRID, remainder } from "./exact.js";
 import { bitOdds, bitOf, inCohorts, noisy, packed } from "./frequencies.js";
-import { sha256 } from "./hash.js";
+import { sha256 } from "./sha256.js";
 
-const P = 2n ** 31n - 1n;
+const P = 2 ** 31 - 1;
 
-/** The first 32-bit words of a digest, each without its top bit; P is 0. */
-function words(tag, key, data) {
-  const view = new DataView(sha256(concat(utf8(tag), key, data)).buffer);
-  return [0, 4, 8].map((at) => BigInt(view.getUint32(at) & 0x7fffffff) % P);
+/** The first 32-bit words of the digest of a tag, a key and a text, each without its top bit; P is 0. */
+function words(tag, key, { bytes, length }) {
+  const view = new DataView(sha256(concat(utf8(tag), key, bytes), 33 + length).buffer);
+  return [0, 4, 8].map((at) => (view.getUint32(at) & P) % P);
 }
+
+/** A product modulo P of two numbers below P, without numbers from 2^53 on. */
+const times = (a, b) => remainder(remainder(a * (b >>> 16), P) * 2 ** 16 + a * (b & 0xffff), P);
 
 /** The buckets of a text in a cohort, one by each function. */
 export function hashing({ salt, cohorts }, buckets, functions) {
@@ -23,17 +26,18 @@ export function hashing({ salt, cohorts }, buckets, functions) {
   whole("buckets", buckets, 2, 2 ** 16);
   whole("hashes", functions, 1, 16);
   const key = sha256(utf8(salt));
-  return (bytes, cohort) => {
-    const [x, y] = words("v", key, bytes);
+  return (text, cohort) => {
+    const [x, y] = words("v", key, text);
     return Array.from({ length: functions }, (_, at) => {
-      const [a, b, c] = words("f", key, [0, 0, cohort >> 8, cohort & 255, 0, 0, 0, at]);
-      return Number(((a * x + b * y + c) % P) % BigInt(buckets));
+      const bytes = [0, 0, cohort >> 8, cohort & 255, 0, 0, 0, at];
+      const [a, b, c] = words("f", key, { bytes, length: 8 });
+      return remainder(remainder(times(a, x) + times(b, y) + c, P), buckets);
     });
   };
 }
 
 /** A mechanism over buckets or bits, with the number of the cohort before its reports or behind their bits. */
-function hashedBy({ domain, cohorts }, place, { length, outcomes, ratios, perturb: tell }) {
+function hashedBy({ domain, cohorts }, place, { length, outcomes = 0, ratios, perturb: tell }) {
   const wide = cohorts > 1 ? bitLength(cohorts - 1) : 0;
   const shape = length ? { length: length + wide } : { outcomes: Number(outcomes) * cohorts };
   must(length || shape.outcomes <= GRID, "reports must be at most 2^53", shape.outcomes);
@@ -44,12 +48,13 @@ function hashedBy({ domain, cohorts }, place, { length, outcomes, ratios, pertur
   return inCohorts({ encode: texts(domain), ...shape, ratios, cohorts, wide, place, tell, attach });
 }
 
-export function hashed(data, read, view = (bytes) => bytes) {
+/** `view` gives what a cohort is told of a text. */
+export function hashed(data, read, view = (text, _cohort) => text) {
   oneOf("base", data.base?.mechanism, "krr", "unary", "subset", "hadamard", "projective", "local_hash");
   const { values: buckets, missing } = data.base.domain ?? {};
   must(Number.isInteger(buckets) && missing === "refuse", "base must be over a number of values", data.base.domain);
   const places = hashing(data, buckets, 1);
-  return hashedBy(data, (bytes, cohort) => places(view(bytes, cohort), cohort)[0], read(data.base));
+  return hashedBy(data, (text, cohort) => places(view(text, cohort), cohort)[0], read(data.base));
 }
 
 /** Each group of cohorts is told other bytes of a text, with its end marked, behind a tag of so many bits. */
@@ -64,10 +69,14 @@ export function discovery(data, read) {
   };
   must(Array.isArray(spans) && isWhole(cohorts / spans.length, 1, 65536) && spans.length <= 1024, "as many cohorts", cohorts);
   must(spans.every(fits) && spans.at(-1)[1] === most, "spans must grow to the whole text", spans);
-  return hashed(data, read, (bytes, cohort) => {
-    const label = Number(words("v", sha256(utf8(salt)), bytes)[1]) % 2 ** tag;
+  return hashed(data, read, (text, cohort) => {
+    const label = words("v", sha256(utf8(salt)), text)[1] & (2 ** tag - 1);
     const [start, stop] = spans[Math.floor((cohort * spans.length) / cohorts)];
-    return concat(tag ? [label >> 16, label >> 8, label] : [], concat(bytes, [255]).slice(start, stop));
+    const head = tag ? [label >> 16, label >> 8, label] : [];
+    const marked = text.bytes.slice();
+    marked[text.length] = 255; // the end
+    const before = (end) => Math.min(end, text.length + 1);
+    return { bytes: concat(head, marked.slice(start, stop)), length: head.length + before(stop) - before(start) };
   });
 }
 

@@ -1,7 +1,7 @@
 /**
  * Mechanisms whose device remembers something: what it draws once (`begin`), and a pure `advance` by one wave that says
- * what to send, what to remember and what it adds to the person's loss. `after(changes)` is what any number of reports
- * with so many changes of the value cost.
+ * what to send, what to remember and what it adds to the person's loss. `after(made)` is what any number of reports
+ * cost when so many changes of the value were made.
  */
 
 import { hex, unhex } from "./bytes.js";
@@ -9,9 +9,9 @@ import { dumps } from "./canonical.js";
 import { oneOf, whole } from "./checks.js";
 import { values } from "./domains.js";
 import { must } from "./errors.js";
-import { above, bitLength, GRID, logAbove, units } from "./exact.js";
-import { bitOf, choose, odds, ONE, packed, sample, setNumber } from "./frequencies.js";
-import { sha256 } from "./hash.js";
+import { above, bitLength, GRID, logAbove, ONE, units } from "./exact.js";
+import { bitOf, choose, odds, packed, sample, setMembers, setNumber } from "./frequencies.js";
+import { sha256 } from "./sha256.js";
 
 /**
  * A wave in which what is remembered about a value is sent. An answer is drawn in any case, and kept, which costs, for a
@@ -19,9 +19,9 @@ import { sha256 } from "./hash.js";
  */
 function recall(memory, key, drawn, send, cost, most) {
   const { answers, last } = memory;
-  const known = Object.hasOwn(answers, key);
+  const known = +Object.hasOwn(answers, key);
   const held = Object.keys(answers).length;
-  const frozen = !known & (held >= most);
+  const frozen = +(held >= most) & ~known;
   const all = [{ [key]: drawn, ...answers }, answers][frozen];
   const next = { ...memory, answers: all };
   if (most) next.last = [key, last][known | frozen];
@@ -47,21 +47,21 @@ export function memoized({ permanent, instantaneous, changes: most = 2 ** 20 }, 
   const { size } = values(domain);
   const [n, d] = chained(bits, BigInt(size - 1), inner, instantaneous).map((part) => part ** BigInt(hashes));
   const held = permanent.domain.max_bytes ? Infinity : values(permanent.domain).size;
-  const drawn = (changes) => Math.min(changes + 1, most + 1, held);
+  const drawn = (made) => Math.min(made + 1, most + 1, held);
   const { p, q } = instantaneous;
   const resend = (bytes, source) => packed(size, (at) => source.coin([q, p][bitOf(bytes, at)]));
   return {
     ...lasting,
     epsilon: Math.min(logAbove(n, d), lasting.epsilon),
-    after: (changes) => above(BigInt(drawn(changes)) * units(lasting.epsilon)),
+    after: (made) => above(BigInt(drawn(made)) * units(lasting.epsilon)),
     ahead: (waves, answers = [0]) =>
       Array(most >> 20 ? 0 : drawn(waves - 1) - Object.keys(answers).length).fill(lasting.epsilon),
     begin: (source) => ({ cohort: source.below(cohorts), answers: {}, last: null, version: 2 }),
     advance(code, memory, source) {
       // The first version, which had no number, kept hashed values under their buckets.
-      const { cohort, version = 2 - !!lasting.cohorts } = memory;
+      const { cohort, version = 2 - +!!lasting.cohorts } = memory;
       must(version === 2, "a memory must be of version 2", version);
-      const name = `${code.buffer ? hex(sha256(code)) : code}`;
+      const name = `${code.bytes ? hex(sha256(code.bytes, code.length)) : code}`;
       const told = tell(place(code, cohort), source.role("permanent", name));
       const now = source.role("instantaneous", name);
       const send = (kept) => attach(cohort, bits ? resend(unhex(kept), now) : fresh.perturb(kept, now));
@@ -97,24 +97,16 @@ export function dBitFlip({ domain, sampled, p }) {
     outcomes,
     ratios: [[n, d]],
     epsilon: loss(1),
-    after: (changes) => loss(Math.min(changes + 1, size)),
+    after: (made) => loss(Math.min(made + 1, size)),
     begin: (source) => ({ sample: setNumber(sample(size, sampled, source)), answers: {} }),
     advance(code, memory, source) {
       const own = source.role("permanent", code);
-      const bit = (sum, member, at) => sum + own.coin(member === code ? p : 1 - p) * 2 ** at;
+      const bit = (sum, member, at) => sum + own.coin([1 - p, p][+(member === code)]) * 2 ** at;
       const told = setMembers(sampled, memory.sample).reduce(bit, 0);
       const send = (kept) => memory.sample * 2 ** sampled + kept;
       return recall(memory, source.hide(`${code}`), told, send, (held) => loss(held + 1) - loss(held));
     },
   };
-}
-
-/** The members of a numbered set of k values, of which there are at most 2^32, in ascending order. */
-function setMembers(k, number) {
-  if (!k) return [];
-  let last = 0;
-  for (let step = 2 ** 31; step >= 1; step /= 2) if (choose(last + step, k) <= number) last += step;
-  return [...setMembers(k - 1, number - choose(last, k)), last];
 }
 
 /** Yes or no over many waves; one of the few changes is told, at the end of a run of 2^order waves. */
@@ -142,8 +134,8 @@ export function changes({ domain, waves, changes: most, p }) {
       const missed = now >> order > memory.wave >> order; // A run of 2^order waves has ended meanwhile.
       const changed = code - memory.value;
       const count = memory.changes + Math.abs(changed);
-      const sign = changed && count === memory.kept ? changed : missed ? 0 : memory.sign;
-      const ends = !(wave % 2 ** order);
+      const sign = [missed ? 0 : memory.sign, changed][Math.abs(changed) & +(count === memory.kept)];
+      const ends = +!(wave % 2 ** order);
       const up = source.role("instantaneous", code).coin(0.5 + ends * sign * (p - 0.5));
       const next = { ...memory, wave, value: code, changes: count, sign: ends ? 0 : sign };
       return { report: 2 * order + up, memory: next, epsilon: memory.wave ? 0 : forever };

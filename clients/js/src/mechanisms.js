@@ -6,11 +6,19 @@ import { must } from "./errors.js";
 import { bitLength, logAbove } from "./exact.js";
 import { hadamard, krr, localHash, projective, rr, subset, unary } from "./frequencies.js";
 import { bloom, discovery, hashed } from "./hashed.js";
-import { mean, squareWave } from "./numbers.js";
+import { mean, squareWave } from "./numeric.js";
 import { Source } from "./random.js";
-import { changes, dBitFlip, memoized } from "./remembering.js";
+import { changes, dBitFlip, memoized } from "./longitudinal.js";
 
-/** The fields and the maker of each mechanism. */
+/**
+ * What a maker gives: see frequencies.js. A mechanism has all of it.
+ * @typedef {{ [name: string]: any }} Made
+ */
+
+/**
+ * The fields and the maker of each mechanism.
+ * @type {{ [name: string]: [string, (data: any, read: (data: any) => Made) => Made] }}
+ */
 const MAKERS = {
   rr: ["domain p", rr],
   krr: ["domain p", krr],
@@ -41,13 +49,15 @@ export class Mechanism {
     const made = make(fields(data, `mechanism ${words} epsilon`), mechanism);
     const costs = made.ratios.map(([n, d]) => logAbove(n, d));
     must(Math.min(...costs) > 0, "reports must say something", costs);
-    Object.assign(this, { epsilon: Math.max(...costs) }, made, { name });
-    must(data.epsilon === this.epsilon, `epsilon must be what the mechanism costs, ${this.epsilon}`, data.epsilon);
+    const epsilon = made.epsilon ?? Math.max(...costs);
+    Object.assign(this, made, { name, epsilon });
+    must(data.epsilon === epsilon, `epsilon must be what the mechanism costs, ${epsilon}`, data.epsilon);
   }
 
   /** Bits in a report. */
   get bits() {
-    return this.length ?? bitLength(BigInt(this.outcomes) - 1n);
+    const { length, outcomes } = /** @type {Made} */ (this);
+    return length ?? bitLength(BigInt(outcomes) - 1n);
   }
 
   /** One report for one answer: a whole number, or bytes that hold bits. */
@@ -60,10 +70,12 @@ export class Mechanism {
    * is, counted from 0, matters to mechanisms that count them; if nothing is said, it is the next.
    */
   step(value, memory, source = new Source(), wave) {
-    const code = this.encode(value, source);
-    if (this.begin) return this.advance(code, memory ?? this.begin(source.role("cohort")), source, wave);
-    return { report: this.perturb(code, source), epsilon: this.epsilon };
+    const made = /** @type {Made} */ (this);
+    const code = made.encode(value, source);
+    if (made.begin) return made.advance(code, memory ?? made.begin(source.role("cohort")), source, wave);
+    return { report: made.perturb(code, source), epsilon: made.epsilon };
   }
 }
 
+/** @type {(data: any) => Made} */
 export const mechanism = (data) => new Mechanism(data);

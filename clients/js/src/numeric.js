@@ -1,16 +1,16 @@
 /** Mechanisms for numbers. An answer is rounded at random to a grid first: see `scale`. */
 
-import { chance, oneOf, whole } from "./checks.js";
-import { scale } from "./domains.js";
+import { chance, whole } from "./checks.js";
 import { must } from "./errors.js";
 import { odds } from "./frequencies.js";
+import { scale } from "./scale.js";
 
 /** A coin that leans with the code. */
 const coin = (steps, p) => ({
   outcomes: 2,
   ratios: [odds(p, 1, 1)],
   perturb(code, source) {
-    return (source.below(steps) >= code) ^ source.coin(p);
+    return +(source.below(steps) >= code) ^ source.coin(p);
   },
 });
 
@@ -22,7 +22,7 @@ const windowed = (steps, window, inside) => ({
     const truth = source.coin(inside);
     const near = code + source.below(window);
     const other = source.below(steps);
-    return [other + window * (other >= code), near][truth];
+    return [other + window * +(other >= code), near][truth];
   },
 });
 
@@ -31,8 +31,8 @@ const GIVEN = { rounding: 0b1000, piecewise: 0b0011, hybrid: 0b1111 };
 
 export function mean({ domain, kind, p, share, window, inside }) {
   const { steps, encode } = scale(domain);
-  const given = [p, share, window, inside].reduce((digits, one) => 2 * digits + (one !== null), 0);
-  must(given === GIVEN[oneOf("kind", kind, ...Object.keys(GIVEN))], "kind must fit its parameters", given);
+  const given = [p, share, window, inside].reduce((digits, one) => 2 * digits + +(one !== null), 0);
+  must(given === GIVEN[kind], "kind must fit its parameters", kind);
   if (kind === "rounding") return { encode, ...coin(steps, p) };
   const wide = windowed(steps, window, inside);
   if (kind === "piecewise") return { encode, ...wide };

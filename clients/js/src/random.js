@@ -38,8 +38,13 @@ export class Source {
     return bits % k;
   }
 
-  /** The draws of one role. Here all roles draw from the same; those of a personal key have their own each. */
-  role() {
+  /**
+   * The draws of one role. Here all roles draw from the same; those of a personal key have their own each.
+   * @param {string} _role
+   * @param {any} [_code]
+   * @returns {Source}
+   */
+  role(_role, _code) {
     return this;
   }
 

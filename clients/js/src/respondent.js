@@ -14,6 +14,7 @@ const VERSION = 2;
 const checkBudget = (budget) => must(finite("a budget", budget) > 0, "a budget must be positive", budget);
 /** What a first answer is charged with. A permanent answer is paid for at once, however often it is sent. */
 const firstCost = ({ after, epsilon }) => after?.(0) ?? epsilon;
+/** @type {(given: any) => any} */
 const surveyOf = (given) => (given instanceof Survey ? given : new Survey(given));
 
 /** A person's device: it answers surveys from a durable store, within the person's budget. */
@@ -23,12 +24,16 @@ export class Respondent {
   /**
    * `pins` holds the digests that are expected, by the id of the survey. The budget is set when a store is new. All draws
    * follow from a `key` of personal-key.js, if there is one.
+   * @param {{ [name: string]: any }} [options]
    */
   constructor({ store, budget, key, pins = {}, clock = () => new Date() } = {}) {
     must(store || globalThis.indexedDB, "there must be a store", store);
     if (budget !== undefined) checkBudget(budget);
     this.#budget = budget;
-    Object.assign(this, { store: store ?? new IndexedStore(), key, pins, clock });
+    this.store = store ?? new IndexedStore();
+    this.key = key;
+    this.pins = pins;
+    this.clock = clock;
   }
 
   /** What the survey would cost and whether it would be answered. Nothing is drawn, charged or pinned. */

@@ -5,7 +5,7 @@ import { dumps, isObject, loads } from "./canonical.js";
 import { differ, fields, finite, oneOf, whole } from "./checks.js";
 import { must, Refusal, within } from "./errors.js";
 import { above, units } from "./exact.js";
-import { sha256 } from "./hash.js";
+import { sha256 } from "./sha256.js";
 import { mechanism } from "./mechanisms.js";
 
 const CONTROL = /(?![\t\n])\p{Cc}|[\u202a-\u202e\u2066-\u2069\ufeff]/u;
@@ -57,8 +57,8 @@ function question(data) {
   const own = Object.fromEntries(words.split(" ").map((name) => [name, data[name]]));
   must(dumps(own) === dumps(domain), "mechanism must fit its question", domain);
   if (kind === "number") {
-    const fitting = { mean: "mean", distribution: "square_wave" }[oneOf("estimate", estimate, "mean", "distribution")];
-    must(made.name === fitting && bins === written.bins, "mechanism must fit the estimate", estimate);
+    const fitting = { mean: "mean", distribution: "square_wave" }[estimate];
+    must(made.name === fitting && bins === written.bins, "mechanism must fit its question", estimate);
   }
   return { ...data, mechanism: made };
 }
@@ -81,7 +81,7 @@ const entries = (name, list, most, read) =>
 /** A time in UTC, to the second. */
 function time(name, value) {
   const date = new Date(value);
-  const fits = date > 0 && date.toISOString().replace(".000", "") === value && value.length === 20;
+  const fits = +date > 0 && date.toISOString().replace(".000", "") === value && value.length === 20;
   must(fits, `${name} must be a time in UTC`, value);
   return date;
 }
@@ -129,4 +129,4 @@ export class Survey {
 
 /** Fields that another module knows, and its check of them: see seal.js. Without the module they are refused. */
 Survey.more = "";
-Survey.also = () => {};
+Survey.also = (_data) => {};

@@ -8,7 +8,7 @@ import { gzipSync } from "node:zlib";
 
 import { above, logAbove, total, ulp, units } from "../src/exact.js";
 import { hmac } from "../personal-key.js";
-import { sha256 } from "../src/hash.js";
+import { sha256 } from "../src/sha256.js";
 import { error, library, Replay } from "./library.js";
 
 const { mechanism, Source } = library;

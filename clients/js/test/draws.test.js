@@ -33,7 +33,7 @@ for (const name of mechanisms) {
 }
 
 test("no coin decides where to go: its outcome is a number that picks from an array", () => {
-  for (const file of ["frequencies", "numbers", "compound", "hashed", "remembering", "field"]) {
+  for (const file of ["frequencies", "numeric", "scale", "compound", "hashed", "longitudinal", "finite-field"]) {
     const text = readFileSync(new URL(`../src/${file}.js`, import.meta.url), "utf8");
     assert.doesNotMatch(text, /\bif \(source\.|source\.(coin|below)\([^)]*\) (\?(?!\?)|&&|\|\|)|\btruth \?|if \(truth/);
   }

@@ -1,4 +1,4 @@
-/** For each line of standard input what seal.js makes of it, for Python to compare: see tests/test_seal_js.py. */
+/** For each line of standard input what seal.js makes of it, for Python to compare: see tests/pages/test_seal_js.py. */
 
 import { createInterface } from "node:readline";
 

@@ -1,12 +1,15 @@
-/** For each line of standard input what this client makes of it, for another to compare: see tests/test_js.py. */
+/** For each line of standard input what this client makes of it, for another to compare: see tests/pages/test_js.py. */
 
 import { createInterface } from "node:readline";
 
+import { chances } from "../chances.js";
 import { library, Replay, toJson } from "./library.js";
 
 const { dumps, loads, logAbove, mechanism, Respondent, MemoryStore, Survey } = library;
 
 const TASKS = {
+  /** The p and q of a mechanism. */
+  chances: ({ data }) => chances(data),
   /** A mechanism with an answer and its draws: epsilon and report. */
   randomize({ data, value, draws }) {
     const source = new Replay(draws);

@@ -84,10 +84,20 @@ for (const answer of [{ status: 302, headers: { location: "http://127.0.0.1:1/" 
 
 for (const body of ["", "{}", "[]", "null", '{"accepted":"x","duplicates":0}']) {
   test(`an answer that says nothing is no acknowledgement: ${body}`, () =>
-    other([{ status: 200, body }], async (url, options) => {
-      await assert.rejects(send(url, "x", options), { name: "Undelivered", message: /not that of a collector/ });
+    other([{ status: 200, body }, taken, { status: 200, body }], async (url, options) => {
+      assert.equal((await send(url, "x", options)).accepted, 1);
+      const failed = send(url, "x", { ...options, attempts: 1 });
+      await assert.rejects(failed, { name: "Undelivered", message: /not that of a collector/ });
     }));
 }
+
+test("an envelope is sent as bytes", () =>
+  other([taken], async (url, options, seen) => {
+    await send(`${url}/mixer`, Uint8Array.of(1, 2, 255), options);
+    assert.equal(seen[0].headers["content-type"], "application/octet-stream");
+    assert.equal(seen[0].headers["content-length"], "3");
+    assert.equal(seen[0].url, "/v1/surveys/s/mixer/reports");
+  }));
 
 test("who never answers is given up", () =>
   other(["late", taken], async (url, options, seen) => {

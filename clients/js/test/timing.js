@@ -9,7 +9,7 @@ import { library, toJson } from "./library.js";
 
 const { mechanism: data, answers, calls } = JSON.parse(readFileSync(0, "utf8"));
 const made = library.mechanism(data);
-const which = Array.from({ length: calls }, () => (Math.random() < 0.5 ? 0 : 1)); // The order alone: no draw of it.
+const which = Array.from({ length: calls }, () => Math.floor(Math.random() * answers.length)); // The order, not a draw.
 const times = [];
 const reports = [];
 for (const at of which.slice(0, 5000)) made.randomize(answers[at]);

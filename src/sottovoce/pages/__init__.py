@@ -16,13 +16,13 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
-from sottovoce.errors import FileError
+from sottovoce.core.errors import FileError
 
 FOLDER = Path(__file__).parent
 CLIENT = FOLDER.parents[2] / "clients" / "js"
 """Where the client for browsers is in a checkout. A wheel holds it beside the pages."""
 
-CLIENT_FILES = ("sottovoce.js", "seal.js", "personal-key.js")
+CLIENT_FILES = ("sottovoce.js", "chances.js", "seal.js", "send.js", "personal-key.js")
 KINDS = {
     ".html": "text/html; charset=utf-8",
     ".css": "text/css; charset=utf-8",

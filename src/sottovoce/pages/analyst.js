@@ -1,12 +1,12 @@
 /** The page of results: it draws what a collector says of a survey, and again with every report that comes in. */
 
-import { element, put, theirs } from "./dom.js";
+import { element, put, theirs } from "./elements.js";
 import { questionCard } from "./figures.js";
-import { groupsCard } from "./groups.js";
+import { groupsCard } from "./group-card.js";
 import { language, number, say, switcher } from "./language.js";
 import { aboutCard, budgetCard, guarantee, healthCard, methodsCard } from "./report.js";
-import { follow, token } from "./stream.js";
-import { wordsCard } from "./words.js";
+import { follow, token } from "./event-stream.js";
+import { textCard } from "./text-card.js";
 
 const id = document.documentElement.dataset.survey;
 const asked = new URLSearchParams(location.search);
@@ -68,7 +68,7 @@ function begin(survey) {
     page.cards = [classroom.begin(survey)];
     return;
   }
-  const cards = survey.questions.map((question) => (question.kind === "text" ? wordsCard : questionCard)(survey, question));
+  const cards = survey.questions.map((question) => (question.kind === "text" ? textCard : questionCard)(survey, question));
   page.cards = [healthCard(survey), ...cards, groupsCard(survey, () => page.state), methodsCard(survey)].filter(Boolean);
   const count = element("p", { class: "count" });
   page.cards.push({ show: (state) => count.replaceChildren(element("strong", { class: "number" }, number(state.reports)), ` ${say("results.reports", { state: say(`results.${state.state}`) })}`, state.waiting ? element("span", { class: "help waiting" }, ` · ${say("results.waiting", { count: number(state.waiting) })}`) : "") });
@@ -82,7 +82,7 @@ function controls(survey) {
     element("option", { value: kind, selected: kind === page.kind }, say(`results.${kind}`)));
   const choose = ({ target }) => { page.kind = target.value; draw(); };
   const waves = survey.waves > 1 && element("label", { class: "inline" }, say("results.wave"), " ",
-    element("select", { autocomplete: "off", onchange: ({ target }) => { asked.set("wave", target.value); location.search = asked; } },
+    element("select", { autocomplete: "off", onchange: ({ target }) => { asked.set("wave", target.value); location.search = String(asked); } },
       Array.from({ length: Math.min(survey.waves, 1000) }, (_, wave) => element("option", { value: wave, selected: String(wave) === asked.get("wave") }, number(wave + 1)))));
   return element("div", { class: "controls noprint" },
     element("label", { class: "inline" }, say("results.intervals"), " ", element("select", { autocomplete: "off", onchange: choose }, kinds)), waves,
@@ -92,7 +92,9 @@ function controls(survey) {
 
 /** A printed report has its tables open, but for those of the expected widths. */
 function printed() {
-  const closed = [...document.querySelectorAll("details.data:not([open])")].filter((part) => !part.closest(".progress"));
+  /** @type {NodeListOf<HTMLDetailsElement>} */
+  const tables = document.querySelectorAll("details.data:not([open])");
+  const closed = [...tables].filter((part) => !part.closest(".progress"));
   for (const part of closed) part.open = true;
   draw();
   setTimeout(() => {

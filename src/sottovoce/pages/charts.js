@@ -3,7 +3,7 @@
  * no style of its own: colours come from the style sheet by classes.
  */
 
-import { svg } from "./dom.js";
+import { svg } from "./elements.js";
 
 let count = 0;
 const canvas = document.createElement("canvas").getContext("2d");
@@ -49,7 +49,9 @@ function logTicks(a, b) {
   return made.filter((tick) => tick >= a * 0.999 && tick <= b * 1.001);
 }
 
+/** @type {(domain: number[], ends: number[]) => (value: number) => number} */
 const linear = ([a, b], [from, to]) => (value) => from + ((value - a) / (b - a || 1)) * (to - from);
+/** @type {(domain: number[], ends: number[]) => (value: number) => number} */
 const logarithmic = ([a, b], ends) => {
   const scale = linear([Math.log(a), Math.log(b)], ends);
   return (value) => scale(Math.log(value));
@@ -115,7 +117,7 @@ export function bars({ rows, most, format, title, description, width, large = fa
  * Lines over a number: `lines` are `{ points: [[x, y]], kind }`, `marks` single points, `target` a level to reach, `at` an
  * x of note. Axes are logarithmic if `log` says so.
  */
-export function lines({ lines: drawn, marks = [], target, at, domain, range, log = false, formatX, formatY, nameX, nameY, title, description, width, height = 260, band }) {
+export function lines({ lines: drawn, marks = [], target = null, at = null, domain, range, log = false, formatX, formatY, nameX, nameY, title, description, width, height = 260, band = null }) {
   const left = 56;
   const ends = [[left, width - 20], [height - 46, 26]];
   const scale = log ? logarithmic : linear;

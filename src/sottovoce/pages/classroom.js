@@ -4,15 +4,15 @@
  */
 
 import { bars, dots, responsive } from "./charts.js";
-import { element, put, theirs } from "./dom.js";
+import { element, put, theirs } from "./elements.js";
 import { domainOf, rowsOf } from "./figures.js";
-import { measured, share } from "./format.js";
+import { measured, share } from "./number-format.js";
 import { number, say } from "./language.js";
 import { countOf, factor } from "./odds.js";
 
 const STEPS = ["sent", "naive", "estimate", "deviation", "epsilon"];
 const KEYS = { ArrowRight: [1, 0], " ": [1, 0], PageDown: [1, 0], Enter: [1, 0], ArrowLeft: [-1, 0], PageUp: [-1, 0], Backspace: [-1, 0], ArrowDown: [0, 1], ArrowUp: [0, -1] };
-const SHOWN = 8;
+const MOST_ROWS = 8;
 
 export function begin(survey) {
   const questions = survey.questions.filter(({ kind }) => kind !== "text");
@@ -28,7 +28,8 @@ export function begin(survey) {
   document.documentElement.classList.add("classroom");
   addEventListener("keydown", (event) => {
     const moved = KEYS[event.key];
-    if (!moved || event.ctrlKey || event.metaKey || event.altKey || event.target.closest("select, input") || (event.target.closest("button, a") && [" ", "Enter"].includes(event.key))) return;
+    const target = /** @type {Element} */ (event.target);
+    if (!moved || event.ctrlKey || event.metaKey || event.altKey || target.closest("select, input") || (target.closest("button, a") && [" ", "Enter"].includes(event.key))) return;
     event.preventDefault();
     move(...moved);
   });
@@ -56,7 +57,7 @@ export function begin(survey) {
 /** The rows for a projector: the most frequent ones, with the interval about those in the room. */
 const rowsFor = (found) => {
   const rows = rowsOf(found, "respondents");
-  return rows.length > SHOWN ? [...rows].sort((a, b) => b.estimate - a.estimate).slice(0, SHOWN) : rows;
+  return rows.length > MOST_ROWS ? [...rows].sort((a, b) => b.estimate - a.estimate).slice(0, MOST_ROWS) : rows;
 };
 
 function drawStep({ step, question, found }, width) {

@@ -1,9 +1,9 @@
 /** Two steps: a person makes the answers final, and then sees what was drawn for them, to the byte, before it is sent. */
 
-import { element, theirs } from "./dom.js";
+import { element, theirs } from "./elements.js";
 import { say } from "./language.js";
 import { labelOf, meaning } from "./odds.js";
-import { button, note, paragraph, show, steps, waveOf } from "./parts.js";
+import { button, note, paragraph, show, steps, waveOf } from "./respondent-cards.js";
 
 const pairs = (...rows) => element("dl", { class: "pairs" }, ...rows);
 const pair = (key, ...value) => [element("dt", {}, say(key)), element("dd", {}, ...value)];

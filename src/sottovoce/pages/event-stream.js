@@ -1,8 +1,8 @@
 /** Events from a collector over one long request: it survives a collector that goes away and comes back. */
 
-const KEPT = "sottovoce-token";
-const WAITS = [500, 1000, 2000, 4000, 8000];
-const QUIET = 45_000; // The collector sends something every 15 seconds.
+const STORED_TOKEN = "sottovoce-token";
+const RETRY_MILLISECONDS = [500, 1000, 2000, 4000, 8000];
+const SILENCE_MILLISECONDS = 45_000; // The collector sends something every 15 seconds.
 
 /** The token of the person: typed in, or in the address after #token=, from where it is taken away at once. */
 export function token(given) {
@@ -13,8 +13,8 @@ export function token(given) {
     history.replaceState(null, "", location.pathname + location.search + (String(fragment) ? `#${fragment}` : ""));
   }
   try {
-    if (given !== undefined) sessionStorage.setItem(KEPT, given);
-    return sessionStorage.getItem(KEPT) ?? "";
+    if (given !== undefined) sessionStorage.setItem(STORED_TOKEN, given);
+    return sessionStorage.getItem(STORED_TOKEN) ?? "";
   } catch {
     return given ?? ""; // A browser may keep nothing at all.
   }
@@ -76,12 +76,12 @@ export function follow(path, { take, status }) {
       const goes = await once().catch(() => null);
       if (over || goes === false) return;
       status("lost");
-      const wait = WAITS[Math.min(failures++, WAITS.length - 1)] * (0.75 + Math.random() / 2);
+      const wait = RETRY_MILLISECONDS[Math.min(failures++, RETRY_MILLISECONDS.length - 1)] * (0.75 + Math.random() / 2);
       await new Promise((done) => { wake = done; setTimeout(done, wait); });
     }
   }
 
-  setInterval(() => { if (control && Date.now() - last > QUIET) control.abort(); }, 5000);
+  setInterval(() => { if (control && Date.now() - last > SILENCE_MILLISECONDS) control.abort(); }, 5000);
   for (const event of ["online", "focus"]) addEventListener(event, () => wake?.());
   run();
   return {

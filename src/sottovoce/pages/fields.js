@@ -1,12 +1,12 @@
 /** Questions as forms. Nothing that is typed has a place to be submitted to, and browsers are asked to forget it. */
 
 import { DomainError, Source } from "./sottovoce.js";
-import { element, theirs } from "./dom.js";
+import { element, theirs } from "./elements.js";
 import { number, say } from "./language.js";
 import { labelOf, valuesOf } from "./odds.js";
 
-const FEW = 12;
-const SHOWN = 150;
+const MOST_RADIO_BUTTONS = 12;
+const MOST_LISTED_OPTIONS = 150;
 let count = 0;
 
 /** A choice of one or of any number of values. A long list is searched. */
@@ -33,16 +33,16 @@ function picker(question, multiple, changed) {
       }),
       theirs(labelOf(question, value)),
     );
-  const many = values.length > FEW;
+  const many = values.length > MOST_RADIO_BUTTONS;
   const short = values.every((value) => labelOf(question, value).length < 24);
   const list = element("div", { class: `options${many ? " many" : ""}${short ? " short" : ""}` });
   const more = element("p", { class: "help", role: "status" });
   const show = (text) => {
     const found = values.filter((value) => held.has(value) || labelOf(question, value).toLowerCase().includes(text));
-    list.replaceChildren(...found.slice(0, SHOWN).map(option));
+    list.replaceChildren(...found.slice(0, MOST_LISTED_OPTIONS).map(option));
     more.textContent =
-      found.length > SHOWN
-        ? say("fields.more", { n: found.length - SHOWN })
+      found.length > MOST_LISTED_OPTIONS
+        ? say("fields.more", { n: found.length - MOST_LISTED_OPTIONS })
         : many
           ? say("fields.found", { n: found.length })
           : "";
@@ -95,25 +95,26 @@ function textField({ max_bytes: most, missing }, changed) {
   return { ...line({ dir: "auto" }, (text) => text.trim() || null, changed), help };
 }
 
-const SPAN = 13;
+const LEAST_TYPED_VALUES = 13;
 
 /** A long run of whole numbers is typed, not chosen. */
-const isTyped = ({ values, missing }) => typeof values === "number" && values >= SPAN && missing === "refuse";
+const isTyped = ({ values, missing }) => typeof values === "number" && values >= LEAST_TYPED_VALUES && missing === "refuse";
 
+/** @returns {{ input?: HTMLElement, parts?: HTMLElement[], help?: string, read: () => any, given: () => boolean }} */
 function made(question, changed) {
   if (question.kind === "number") return numberField(question, changed);
   if (question.kind === "text") return textField(question, changed);
   if (question.kind !== "multiple" && isTyped(question))
-    return numberField({ low: 0, high: question.values - 1 }, changed);
+    return numberField({ low: 0, high: question.values - 1, outside: "refuse" }, changed);
   return picker(question, question.kind === "multiple", changed);
 }
 
 /** Why an answer cannot be taken, or nothing. */
-function complaint(question, field) {
+function complaint(question, { given, read }) {
   const free = question.kind === "multiple" || (question.kind === "text" && question.missing === "category");
-  if (!free && !field.given()) return say("fields.needed");
+  if (!free && !given()) return say("fields.needed");
   try {
-    question.mechanism.encode(field.read(), new Source());
+    question.mechanism.encode(read(), new Source());
     return "";
   } catch (error) {
     if (!(error instanceof DomainError)) throw error;

@@ -1,12 +1,14 @@
 /** One question of the results: a card with its charts and tables, which is filled anew with every event. */
 
 import { dots, histogram, lines, responsive } from "./charts.js";
-import { element, theirs } from "./dom.js";
-import { between, digitsFor, duration, measured, share } from "./format.js";
+import { element, theirs } from "./elements.js";
+import { between, digitsFor, duration, measured, share } from "./number-format.js";
 import { has, number, say } from "./language.js";
 import { dataTable } from "./table.js";
 
-const [SHOWN, FEW] = [25, 8];
+const MOST_ROWS = 25;
+/** A table of so few rows is open at first. */
+const MOST_OPEN_ROWS = 8;
 
 /** The rows of a question as objects, with the interval of a kind; of another kind if there is none of this. */
 export function rowsOf({ rows, measure, impossible }, kind) {
@@ -43,8 +45,8 @@ const described = (rows, measure) =>
 
 function drawDots({ question, rows, state }, width) {
   const { measure } = state;
-  const most = [...rows].sort((a, b) => b.estimate - a.estimate).slice(0, SHOWN);
-  const shown = rows.length > SHOWN ? most : rows;
+  const most = [...rows].sort((a, b) => b.estimate - a.estimate).slice(0, MOST_ROWS);
+  const shown = rows.length > MOST_ROWS ? most : rows;
   const digits = digitsFor(Math.min(...rows.map(({ stderr }) => stderr)));
   return dots({
     rows: shown.map((row) => ({ ...row, said: measured(row.estimate, measure, digits), tip: `${row.label}: ${measured(row.estimate, measure, digits)} (${between(row.low, row.high, measure, digits)})` })),
@@ -187,7 +189,7 @@ export function questionCard(survey, question) {
     if (state.quantiles) cumulative.show({ question, rows, state });
     quantiles.replaceChildren(...(state.quantiles ? [quantileList(state)] : []));
     table.show(columns(state), rows);
-    if (!started && rows.length <= FEW) table.node.open = innerWidth > 900;
+    if (!started && rows.length <= MOST_OPEN_ROWS) table.node.open = innerWidth > 900;
     started = true;
     const half = Math.max(...rows.map(({ low, high }) => high - low)) / 2;
     if (seen.at(-1)?.[0] !== state.n) seen.push([state.n, half]);
@@ -205,7 +207,7 @@ function legendOf({ rows, quantiles, more }, used, kind, level) {
     entry(quantiles ? "block" : "dot", say(`figures.legend_${used}`, { level: share(level, 0) })),
     rows.raw && entry(quantiles ? "line" : "raw", say("figures.legend_raw")),
     used !== kind && entry("", element("strong", {}, say("figures.not_anytime"))),
-    (more > 0 || rows.labels.length > SHOWN) && entry("", say("figures.most", { shown: Math.min(SHOWN, rows.labels.length), all: rows.labels.length + more })),
+    (more > 0 || rows.labels.length > MOST_ROWS) && entry("", say("figures.most", { shown: Math.min(MOST_ROWS, rows.labels.length), all: rows.labels.length + more })),
   ].filter(Boolean);
 }
 

@@ -1,14 +1,14 @@
 /** Groups by a public covariate, beside one another, and tests of how they differ. */
 
 import { dots, responsive } from "./charts.js";
-import { element } from "./dom.js";
+import { element } from "./elements.js";
 import { domainOf, rowsOf } from "./figures.js";
-import { between, measured, pValue, share } from "./format.js";
+import { between, measured, pValue, share } from "./number-format.js";
 import { number, say } from "./language.js";
-import { get } from "./stream.js";
+import { get } from "./event-stream.js";
 import { dataTable } from "./table.js";
 
-const PAUSE = 3000;
+const RELOAD_MILLISECONDS = 3000;
 
 /** A card for all questions by all covariates, or nothing if the survey has none. */
 export function groupsCard(survey, now) {
@@ -26,12 +26,12 @@ export function groupsCard(survey, now) {
   let [last, kind, known] = [0, "population", null];
 
   async function load(force = false) {
-    if (!force && Date.now() - last < PAUSE) return;
+    if (!force && Date.now() - last < RELOAD_MILLISECONDS) return;
     last = Date.now();
     const state = now();
     const answer = await get(`/v1/surveys/${survey.id}/differences?${new URLSearchParams({ question: question.value, by: by.value, wave: state?.wave ?? 0 })}`).catch(() => null);
     if (!answer?.ok) {
-      setTimeout(() => load(), PAUSE + 100);
+      setTimeout(() => load(), RELOAD_MILLISECONDS + 100);
       return;
     }
     known = await answer.json();
@@ -69,11 +69,11 @@ function summary({ groups, test, differences }) {
   return parts.join(" ");
 }
 
-const MOST = 12;
+const MOST_GROUPS = 12;
 
 function drawGroups({ groups, item, measure, by }, width) {
   const labels = groups[0].rows.map(({ label }) => label);
-  const only = item.kind === "yes_no" && labels.length === 2 ? [1] : labels.map((_, at) => at).slice(0, Math.max(1, Math.floor(MOST * 2 / groups.length)));
+  const only = item.kind === "yes_no" && labels.length === 2 ? [1] : labels.map((_, at) => at).slice(0, Math.max(1, Math.floor(MOST_GROUPS * 2 / groups.length)));
   const rows = only.flatMap((at) => groups.map(({ group, rows: own }) => ({ ...own[at], raw: null, said: measured(own[at].estimate, measure), label: labels.length > 1 ? `${own[at].label} · ${group}` : group })));
   return dots({
     rows, domain: domainOf(rows, { measure }, item), ends: measure === "mean" ? [item.low, item.high] : [0, 1],

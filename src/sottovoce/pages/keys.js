@@ -3,10 +3,10 @@
 import { ParameterError } from "./sottovoce.js";
 import { SurveyKey } from "./personal-key.js";
 import { me } from "./device.js";
-import { details, element, svg } from "./dom.js";
+import { details, element, svg } from "./elements.js";
 import { keyIn, linkOf } from "./key-link.js";
 import { say } from "./language.js";
-import { button, note, paragraph } from "./parts.js";
+import { button, note, paragraph } from "./respondent-cards.js";
 import { qrCode } from "./qr-code.js";
 import { download } from "./receipt.js";
 

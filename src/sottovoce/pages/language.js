@@ -4,7 +4,7 @@
  */
 
 const STRINGS = await (await fetch("/assets/strings.json")).json();
-const KEPT = "sottovoce-language";
+const STORED_LANGUAGE = "sottovoce-language";
 
 export const languages = Object.keys(STRINGS.common.language);
 
@@ -15,7 +15,7 @@ function chosen() {
 
 function remembered() {
   try {
-    return localStorage.getItem(KEPT);
+    return localStorage.getItem(STORED_LANGUAGE);
   } catch {
     return null; // A browser may keep nothing at all.
   }
@@ -49,7 +49,7 @@ export function switcher(element, fragment = () => "") {
   );
   const change = ({ target }) => {
     try {
-      localStorage.setItem(KEPT, target.value);
+      localStorage.setItem(STORED_LANGUAGE, target.value);
     } catch {
       // Then it is in the address alone.
     }

@@ -1,6 +1,6 @@
 /** The person's ledger: what this browser has spent on all surveys of this site, and what is left. */
 
-import { details, element, svg, theirs } from "./dom.js";
+import { details, element, svg, theirs } from "./elements.js";
 import { me } from "./device.js";
 import { language, number, say } from "./language.js";
 

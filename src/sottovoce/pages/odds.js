@@ -1,50 +1,8 @@
 /** What a report tells, in plain words and by the exact probabilities of its mechanism. */
 
+import { chances, sizeOf, supporter } from "./chances.js";
 import { mechanism } from "./sottovoce.js";
 import { number, say } from "./language.js";
-
-/** How many values there are, with that of no answer. */
-export const sizeOf = ({ values, options = values, missing }) =>
-  (Array.isArray(options) ? options.length : options) + (missing === "category");
-
-const lines = (order, digits) => (order ** digits - 1) / (order - 1);
-
-/** Points and hyperplanes: a report is one of the latter, and speaks for the points on it. */
-function projective({ domain, order, p }) {
-  let digits = 2;
-  while (lines(order, digits) < sizeOf(domain)) digits++;
-  const [all, on, both] = [0, 1, 2].map((fewer) => lines(order, digits - fewer));
-  return { p, q: (p * both) / on + ((1 - p) * (on - both)) / (all - on) };
-}
-
-function remembered({ permanent, instantaneous }) {
-  const first = chances(permanent);
-  const then = chances(instantaneous);
-  if (!first || !then) return null;
-  const sent = (chance) => chance * then.p + (1 - chance) * then.q;
-  return { p: sent(first.p), q: sent(first.q) };
-}
-
-const CHANCES = {
-  rr: ({ p }) => ({ p, q: 1 - p }),
-  krr: ({ domain, p }) => ({ p, q: (1 - p) / (sizeOf(domain) - 1) }),
-  unary: ({ p, q }) => ({ p, q }),
-  local_hash: ({ buckets, p }) => ({ p, q: 1 / buckets }),
-  hadamard: ({ p }) => ({ p, q: 1 / 2 }),
-  subset: ({ domain, size, p }) => ({ p, q: (size - p) / (sizeOf(domain) - 1) }),
-  projective,
-  sets: ({ p }) => ({ p, q: 1 - p }),
-  memoized: remembered,
-  d_bit_flip: ({ p }) => ({ p, q: 1 - p }),
-  hashed: ({ base }) => chances(base),
-  discovery: ({ base }) => chances(base),
-};
-
-/**
- * For a mechanism in its written form: the chance `p` that a report speaks for the answer it was made of, and `q` that
- * it speaks for another one. Nothing for mechanisms that are not of this shape.
- */
-export const chances = (written) => CHANCES[written.mechanism]?.(written) ?? null;
 
 /** A probability as so many of 100 people, or of more if that would make it none or all. */
 export function countOf(chance) {
@@ -69,14 +27,14 @@ export function belief(epsilon) {
 export const factor = (epsilon) => number(Number(Math.exp(epsilon).toPrecision(12)), 3);
 
 /** What the values of a question are called; `null` stands for no answer. */
-export function labelOf({ kind, values }, value) {
+export function labelOf({ kind = "", values = [] }, value) {
   if (value === null || value === undefined) return say("common.no_answer");
   const plain = kind === "yes_no" && values.join() === "no,yes";
   return plain ? say(`common.${value}`) : typeof value === "number" ? number(value) : String(value);
 }
 
 /** All values of a question, with that of no answer last. */
-export function valuesOf({ values, missing }) {
+export function valuesOf({ values, missing = "refuse" }) {
   const list = Array.isArray(values) ? values : Array.from({ length: values }, (_, at) => at);
   return missing === "category" ? [...list, null] : list;
 }
@@ -160,57 +118,8 @@ export const oddsOf = (question, written) => WORDS[shapeOf(written)](question, c
 
 // What a report says, as far as it can be said in words.
 
-const bytesOf = (report) =>
-  report instanceof Uint8Array
-    ? report
-    : Uint8Array.from(atob(report.replaceAll("-", "+").replaceAll("_", "/")), (c) => c.charCodeAt(0));
-const bit = (bytes, at) => (bytes[at >>> 3] >> (at & 7)) & 1;
-const odd = (n) => n.toString(2).replaceAll("0", "").length % 2 === 1;
-
-/** Whether a report speaks for the value with a code; nothing if that takes more than a page should do. */
-function support(written, report) {
-  const size = sizeOf(written.domain);
-  if (size > 5000) return null;
-  if (typeof report !== "number" && ["unary", "subset"].includes(written.mechanism)) {
-    const bytes = bytesOf(report);
-    return (code) => bit(bytes, code) === 1;
-  }
-  if (written.mechanism === "subset") {
-    const members = setOf(size, written.size, BigInt(report));
-    return (code) => members.has(code);
-  }
-  if (written.mechanism === "hadamard") return (code) => !odd(BigInt(report) & BigInt(code + 1));
-  if (written.mechanism === "krr" || written.mechanism === "rr") return (code) => code === report;
-  if (written.mechanism === "local_hash") {
-    const { place } = mechanism(written);
-    const cohort = Number(BigInt(report) / BigInt(written.buckets));
-    const bucket = Number(BigInt(report) % BigInt(written.buckets));
-    return (code) => place(code, cohort) === bucket;
-  }
-  return null;
-}
-
-/** The members of a set by its number: those of k out of n, the largest first. */
-function setOf(n, k, left) {
-  const members = new Set();
-  let below = n;
-  for (let size = k; size > 0; size--) {
-    below--;
-    while (among(below, size) > left) below--;
-    left -= among(below, size);
-    members.add(below);
-  }
-  return members;
-}
-
-function among(n, k) {
-  let sets = 1n;
-  for (let at = 0; at < k; at++) sets = (sets * BigInt(n - at)) / BigInt(at + 1);
-  return n < k ? 0n : sets;
-}
-
 function listed(question, written, report) {
-  const speaks = support(written, report);
+  const speaks = supporter(written, report);
   if (!speaks) return { text: say("odds.code", { code: String(report), said: countOf(chances(written).q).said }) };
   const values = valuesOf(question).filter((_, code) => speaks(code));
   const names = values.map((value) => labelOf(question, value));
@@ -238,7 +147,7 @@ function grouped(question, { fanout, parts }, report) {
   while (left >= BigInt(made[at].outcomes)) left -= BigInt(made[at++].outcomes);
   const width = fanout ** (parts.length - 1 - at);
   const values = valuesOf(question);
-  const speaks = support(parts[at], Number(left));
+  const speaks = supporter(parts[at], Number(left));
   const groups = Array.from({ length: sizeOf(parts[at].domain) }, (_, group) => group).filter(speaks ?? (() => false));
   const ends = groups.map((group) => [values[group * width], values[Math.min((group + 1) * width, values.length) - 1]]);
   const shown = ends

@@ -1,9 +1,9 @@
 /** The page that plans: how much privacy, how many people, how sharp a result, and what an attacker could conclude. */
 
 import { dots, lines, responsive } from "./charts.js";
-import { element, put, theirs } from "./dom.js";
+import { element, put, theirs } from "./elements.js";
 import { nameOf } from "./figures.js";
-import { measured, share } from "./format.js";
+import { measured, share } from "./number-format.js";
 import { number, say, switcher } from "./language.js";
 import { countOf } from "./odds.js";
 import { slug, yaml } from "./survey-file.js";
@@ -29,7 +29,7 @@ function query() {
   const asked = { kind: plan.kind, mechanism: plan.mechanism, epsilon: plan.epsilon, n: plan.n, prior: plan.prior, margin: Number((plan.target * width()).toPrecision(9)) };
   if (listed()) asked.values = Math.min(Math.max(options().length, 2), 1000);
   if (plan.kind === "number") Object.assign(asked, { low: plan.low, high: plan.high, estimate: plan.estimate });
-  return new URLSearchParams(asked);
+  return new URLSearchParams(Object.entries(asked).map(([key, value]) => [key, String(value)]));
 }
 
 /** Ask for the numbers, a moment after the last change; an answer that comes too late is thrown away. */
@@ -171,7 +171,7 @@ function drawSurvey() {
   const name = `${slug(survey.title, "my-survey")}.yaml`;
   put("commands", `sotto survey check ${name}\nsotto serve ${name}`);
   file.hidden = empty;
-  for (const button of document.querySelectorAll("#survey .actions button")) button.disabled = empty;
+  for (const button of document.querySelectorAll("#survey .actions button")) button.toggleAttribute("disabled", empty);
 }
 
 function surveyCard() {

@@ -38,7 +38,7 @@ function dataWords(bytes, room) {
 }
 
 /** Blocks of data, each with its correction, one codeword of each in turn. */
-function interleaved(bytes, [data, extra, blocks]) {
+function interleaved(bytes, data, extra, blocks) {
   const words = dataWords(bytes, data * blocks);
   const parts = Array.from({ length: blocks }, (_, at) => words.slice(at * data, (at + 1) * data));
   const turns = (lists) => lists[0].flatMap((_, at) => lists.map((list) => list[at]));
@@ -77,9 +77,10 @@ function frame(version) {
 /** The code of a text as rows of truth values, dark or light; null if the text is too long. */
 export function qrCode(text) {
   const bytes = new TextEncoder().encode(text);
-  const at = BLOCKS.findIndex(([data, , blocks]) => bytes.length + 2 <= data * blocks);
+  const at = BLOCKS.findIndex(([size, , count]) => bytes.length + 2 <= size * count);
   if (at < 0) return null;
-  const words = interleaved(bytes, BLOCKS[at]);
+  const [data, extra, blocks] = BLOCKS[at];
+  const words = interleaved(bytes, data, extra, blocks);
   const rows = frame(at + 1);
   const size = rows.length;
   let bit = 0;

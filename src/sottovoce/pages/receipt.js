@@ -1,11 +1,11 @@
 /** The receipt: what was sent, what it cost, and when the collector acknowledged it. */
 
 import { me } from "./device.js";
-import { details, element, theirs } from "./dom.js";
+import { details, element, theirs } from "./elements.js";
 import { say } from "./language.js";
 import { epsilon, ledger } from "./ledger.js";
 import { meaning } from "./odds.js";
-import { button, paragraph, resultsLink, show, steps, waveOf, when } from "./parts.js";
+import { button, paragraph, resultsLink, show, steps, waveOf, when } from "./respondent-cards.js";
 
 /** What the person keeps: the report that was sent, and a file that says so. `ask` goes on with another wave. */
 export async function receipt(context, ask) {

@@ -1,12 +1,12 @@
 /** A rehearsal with a made-up answer: what could be sent. Nothing is sent, charged or kept. */
 
-import { element, theirs } from "./dom.js";
+import { element, theirs } from "./elements.js";
 import { field } from "./fields.js";
 import { number, say } from "./language.js";
 import { meaning } from "./odds.js";
 
-const DRAWS = 10;
-const ROWS = 8;
+const DRAWS_AT_ONCE = 10;
+const MOST_ROWS = 8;
 
 /** Draw reports for a made-up answer, list the last of them, and count them all. */
 export function rehearsal(question, written) {
@@ -21,9 +21,9 @@ export function rehearsal(question, written) {
     if (JSON.stringify(answer) !== before) counts.clear();
     if (!counts.size) drawn = 0;
     before = JSON.stringify(answer);
-    const fresh = Array.from({ length: DRAWS }, () => meaning(question, written, question.mechanism.randomize(answer)));
+    const fresh = Array.from({ length: DRAWS_AT_ONCE }, () => meaning(question, written, question.mechanism.randomize(answer)));
     for (const { text } of fresh) counts.set(text, (counts.get(text) ?? 0) + 1);
-    drawn += DRAWS;
+    drawn += DRAWS_AT_ONCE;
     shown.replaceChildren(...results(fresh, counts, drawn, answer));
   };
   return element(
@@ -34,7 +34,7 @@ export function rehearsal(question, written) {
     element(
       "div",
       { class: "actions" },
-      element("button", { type: "button", class: "plain", onclick: draw }, say("rehearsal.draw", { n: DRAWS })),
+      element("button", { type: "button", class: "plain", onclick: draw }, say("rehearsal.draw", { n: DRAWS_AT_ONCE })),
     ),
     shown,
   );
@@ -42,7 +42,7 @@ export function rehearsal(question, written) {
 
 function results(fresh, counts, drawn, answer) {
   const rows = [...counts].sort(([, a], [, b]) => b - a);
-  const left = rows.slice(ROWS).reduce((sum, [, count]) => sum + count, 0);
+  const left = rows.slice(MOST_ROWS).reduce((sum, [, count]) => sum + count, 0);
   const isOther = ({ values }) => values && !values.includes(answer ?? null);
   return [
     element("p", {}, say("rehearsal.last", { n: fresh.length })),
@@ -56,7 +56,7 @@ function results(fresh, counts, drawn, answer) {
       "ul",
       {},
       rows
-        .slice(0, ROWS)
+        .slice(0, MOST_ROWS)
         .map(([text, count]) =>
           element("li", {}, element("span", { class: "number" }, `${number(count)} × `), theirs(text)),
         ),

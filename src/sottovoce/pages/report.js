@@ -1,8 +1,8 @@
 /** What stands around the figures: the guarantee, the budget, the health of the collection, the methods. */
 
-import { details, element, svg, theirs } from "./dom.js";
+import { details, element, svg, theirs } from "./elements.js";
 import { nameOf } from "./figures.js";
-import { share } from "./format.js";
+import { share } from "./number-format.js";
 import { number, say } from "./language.js";
 import { factor, mixedText } from "./odds.js";
 

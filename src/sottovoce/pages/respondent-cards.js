@@ -1,7 +1,6 @@
-/** The parts of the page of a person who answers. */
+/** Cards, notes and buttons of the page of a person who answers. */
 
-import { fetchMixed } from "./delivery.js";
-import { details, element, put, theirs } from "./dom.js";
+import { details, element, put, theirs } from "./elements.js";
 import { field, publicField } from "./fields.js";
 import { language, number, say } from "./language.js";
 import { epsilon, meter } from "./ledger.js";
@@ -52,6 +51,16 @@ export function head(survey) {
       contact && element("p", { class: "soft small" }, `${say("noscript.contact")} `, theirs(contact)),
     ],
   ];
+}
+
+/** What the collector says a shuffler adds; null if it cannot be had, since nobody has to wait for it. */
+async function fetchMixed(id) {
+  try {
+    const answer = await fetch(`/v1/surveys/${encodeURIComponent(id)}/guarantee`, { credentials: "omit" });
+    return answer.ok ? await answer.json() : null;
+  } catch {
+    return null;
+  }
 }
 
 /** Who could learn what: the trust model, the exact epsilon, and what an attacker could come to believe. */

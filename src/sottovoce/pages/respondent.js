@@ -2,16 +2,17 @@
 
 import { arrived, takeKey } from "./key-link.js"; // First: a key does not stay in the address.
 import { Refusal, StoreError, Survey } from "./sottovoce.js";
-import { deliver, fetchSurvey, hand, Rejected } from "./delivery.js";
 import { acknowledge, acknowledged, drawn, me, sealed } from "./device.js";
-import { element, put } from "./dom.js";
-import { check, confirm } from "./final.js";
+import { element, put } from "./elements.js";
+import { check, confirm } from "./confirmation.js";
 import { keyProblem, memoryCard, remembers, useKey } from "./keys.js";
 import { number, say, switcher } from "./language.js";
 import { ledger } from "./ledger.js";
-import { button, forTechnicians, guarantee, head, note, paragraph, publicCard, questionCard, show } from "./parts.js";
-import { refusalNote, resultsLink, steps, sum, waveOf } from "./parts.js";
+import { button, forTechnicians, guarantee, head, note, paragraph, publicCard, questionCard, show } from "./respondent-cards.js";
+import { refusalNote, resultsLink, steps, sum, waveOf } from "./respondent-cards.js";
 import { receipt } from "./receipt.js";
+import { fetchSurvey, Rejected, send as deliver } from "./send.js";
+import { patience } from "./waiting.js";
 
 const { survey: id, state } = document.documentElement.dataset;
 const asked = new URLSearchParams(location.search);
@@ -19,6 +20,7 @@ let invitation = new URLSearchParams(location.hash.slice(1)).get("invitation");
 
 /** Two sums of the same costs differ by less. */
 const ROUNDING = 1e-9;
+const REDIRECT_WAIT_MILLISECONDS = 5000;
 
 /** What the wave costs. Where permanent answers are remembered, that depends on whether an answer is new. */
 function price({ costs, least, left }) {
@@ -103,7 +105,7 @@ async function guarded(context, step) {
   }
 }
 
-/** Send until it is acknowledged; a wait says why, for how long, and can be cut short. */
+/** Send until it is acknowledged. */
 async function send(context) {
   const { survey, body } = context;
   const status = element(
@@ -117,7 +119,7 @@ async function send(context) {
     element("section", { class: "card" }, status, element("p", { class: "soft small" }, say("send.kept"))),
   );
   try {
-    await dispatch(survey, body, waitingIn(status));
+    await dispatch(survey, body, patience(status));
   } catch (error) {
     if (!(error instanceof Rejected)) throw error;
     await rejected(context, error);
@@ -126,33 +128,30 @@ async function send(context) {
   await receipt({ ...context, at: await acknowledge(JSON.parse(body).id), fresh: true }, ask);
 }
 
-/** To the collector or, sealed, to the shuffler of the survey. */
-async function dispatch(survey, body, waiting) {
-  if (!survey.shuffle) return deliver(survey.id, body, invitation, waiting);
-  return hand(survey.shuffle.address, await sealed(survey, JSON.parse(body).id, body), waiting);
+/**
+ * To the collector or, sealed, to the shuffler of the survey. A redirect is no answer of theirs: a network that wants a
+ * person to log in first may send one, so that it is tried again.
+ */
+async function dispatch(survey, body, options) {
+  const [url, content, more] = survey.shuffle
+    ? [survey.shuffle.address, await sealed(survey, JSON.parse(body).id, body), options] // It sees no invitation.
+    : [placeOf(survey.id), body, { ...options, invitation }];
+  for (;;) {
+    try {
+      return await deliver(url, content, more);
+    } catch (error) {
+      if (!(error instanceof Rejected) || error.status) throw error;
+      await options.sleep(REDIRECT_WAIT_MILLISECONDS);
+    }
+  }
 }
 
-function waitingIn(place) {
-  return ({ seconds, offline, now }) => {
-    const left = element("span", { class: "number", "aria-hidden": "true" }, number(seconds));
-    const tick = setInterval(() => (left.textContent = number(Math.max(--seconds, 0))), 1000);
-    const go = () => {
-      clearInterval(tick);
-      now();
-    };
-    setTimeout(() => clearInterval(tick), 1000 * seconds + 500);
-    place.replaceChildren(
-      element("p", {}, element("strong", {}, say(offline ? "send.offline" : "send.away"))),
-      element("p", {}, element("span", { class: "waiting" }), say("send.again"), " ", left, " s"),
-      element("div", { class: "actions" }, button("send.try", go, { class: "plain" })),
-    );
-  };
-}
+const placeOf = (survey) => `/v1/surveys/${encodeURIComponent(survey)}`;
 
 const CODES = ["closed", "expired", "invitation", "conflict", "malformed", "mismatched"];
 
 /** The collector will not have the report. */
-async function rejected(context, { code, status, message }) {
+async function rejected(context, { code, message }) {
   const key = CODES.includes(code) ? code : "other";
   const card = element(
     "section",
@@ -160,7 +159,7 @@ async function rejected(context, { code, status, message }) {
     note("bad", say(`rejected.${key}`), paragraph(`rejected.${key}_help`)),
     element("p", { class: "soft small" }, say("rejected.charged")),
     code === "invitation" && invite(context),
-    forTechnicians(`${status} ${code}: ${message}`),
+    forTechnicians(message),
   );
   show(
     element("h1", {}, say("rejected.title")),
@@ -171,7 +170,7 @@ async function rejected(context, { code, status, message }) {
       button("send.try", () => guarded(context, () => send(context)), { class: "plain" }),
       resultsLink(),
     ),
-    await ledger(() => rejected(context, { code, status, message })),
+    await ledger(() => rejected(context, { code, message })),
   );
 }
 
@@ -224,7 +223,7 @@ async function begin() {
     "main",
     element("div", { role: "status" }, element("p", {}, element("span", { class: "waiting" }), say("common.loading"))),
   );
-  const survey = new Survey(await fetchSurvey(id, waitingIn(waiting.firstChild)));
+  const survey = new Survey(await fetchSurvey(placeOf(id), patience(waiting.firstChild)));
   document.title = survey.title;
   const written = Object.fromEntries(
     JSON.parse(survey.canonical).questions.map((question) => [question.id, question.mechanism]),

@@ -1,5 +1,6 @@
 /** A survey as a file that `sotto serve` takes. Texts are quoted as in JSON, which is YAML too. */
 
+// eslint-disable-next-line no-control-regex -- Control characters are what is taken out.
 const clean = (text) => text.normalize("NFC").replace(/[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u200e\u200f\u202a-\u202e\u2066-\u2069]/g, "").trim();
 const quoted = (text) => JSON.stringify(clean(String(text)));
 

@@ -1,6 +1,6 @@
 /** A table under a chart, and the same as a file. */
 
-import { element } from "./dom.js";
+import { element } from "./elements.js";
 import { say } from "./language.js";
 
 const BEGINS = "['\" \\t\\r\\n\\f\\v\\x85\\xa0\\xad\\u1680\\u180e\\u2000-\\u200f\\u2028-\\u202f\\u205f-\\u2064\\u3000\\ufeff]*[=+\\-@＝＋－＠]";
@@ -43,7 +43,7 @@ export function dataTable(file, caption, name = say("table.title")) {
     if (!node.open) return;
     place.replaceChildren(element("table", {},
       element("caption", {}, caption),
-      element("thead", {}, element("tr", {}, data.columns.map(({ name, number }) => element("th", { scope: "col", class: number && "number" }, name)))),
+      element("thead", {}, element("tr", {}, data.columns.map((column) => element("th", { scope: "col", class: column.number && "number" }, column.name)))),
       element("tbody", {}, data.rows.map((row) => element("tr", {}, data.columns.map(({ key, number, show = String }, at) => {
         const text = row[key] === null || row[key] === undefined ? "–" : show(row[key]);
         return element(at ? "td" : "th", { class: number && "number", dir: number ? null : "auto", scope: at ? null : "row" }, text);

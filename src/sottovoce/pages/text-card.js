@@ -1,22 +1,22 @@
 /** A question about texts that nobody listed: the values that were found, or those that the analyst names. */
 
 import { dots, responsive } from "./charts.js";
-import { element, theirs } from "./dom.js";
+import { element, theirs } from "./elements.js";
 import { domainOf, nameOf } from "./figures.js";
-import { between, measured, share } from "./format.js";
+import { between, measured, share } from "./number-format.js";
 import { number, say } from "./language.js";
-import { get } from "./stream.js";
+import { get } from "./event-stream.js";
 import { dataTable } from "./table.js";
 
-const MOST = 90;
-const PAUSE = 3000;
+const MOST_VALUES = 90;
+const RELOAD_MILLISECONDS = 3000;
 
-export function wordsCard(survey, question) {
+export function textCard(survey, question) {
   const key = `sottovoce-values-${survey.digest}-${question.id}`;
   const input = element("textarea", { rows: 4, dir: "auto", spellcheck: "false", oninput: () => { remember(); clearTimeout(timer); timer = setTimeout(() => load(true), 600); } });
   input.value = recalled(key);
   const chart = responsive(element, ({ rows }, width) => dots({
-    rows: rows.map((row) => ({ ...row, said: share(row.estimate) })), domain: domainOf(rows, { measure: "frequency" }, {}), ends: [0, 1], format: (value) => share(value, 0), width,
+    rows: rows.map((row) => ({ ...row, said: share(row.estimate) })), domain: domainOf(rows, { measure: "frequency" }, { low: 0, high: 1 }), ends: [0, 1], format: (value) => share(value, 0), width,
     title: say("figures.dots_title", { question: question.text }),
     description: rows.map(({ label, estimate, low, high }) => say("figures.spoken", { label, estimate: share(estimate), interval: between(low, high) })).join(" "),
   }));
@@ -35,13 +35,13 @@ export function wordsCard(survey, question) {
   }
 
   async function load(force = false) {
-    const values = [...new Set(input.value.split("\n").map((line) => line.trim()).filter(Boolean))].slice(0, MOST);
+    const values = [...new Set(input.value.split("\n").map((line) => line.trim()).filter(Boolean))].slice(0, MOST_VALUES);
     const [few, finds] = [n < survey.minimum, question.mechanism === "discovery"];
     const ready = !few && (values.length > 0 || finds);
-    if (!ready) note.textContent = few ? say("figures.minimum", { n, minimum: survey.minimum }) : say("words.none", { most: MOST });
+    if (!ready) note.textContent = few ? say("figures.minimum", { n, minimum: survey.minimum }) : say("words.none", { most: MOST_VALUES });
     if (!ready || values.length) note.hidden = ready;
     chart.place.hidden = table.node.hidden = !ready;
-    if (!ready || (!force && Date.now() - last < PAUSE)) return;
+    if (!ready || (!force && Date.now() - last < RELOAD_MILLISECONDS)) return;
     last = Date.now();
     const query = new URLSearchParams([["question", question.id], ["population", kind === "respondents" ? "false" : "true"], ["wave", about?.wave ?? 0], ...values.map((value) => ["value", value])]);
     const answer = await get(`/v1/surveys/${survey.id}/estimates?${query}`).catch(() => null);
