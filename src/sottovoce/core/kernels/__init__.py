@@ -1,62 +1,58 @@
-"""The hot loops. Each is written for NumPy; the hottest are compiled as well, by numba, and give the same integers.
+"""The hot loops. Each is written for NumPy; the hottest are written in C as well, and give the same integers.
 
-numba is an extra (`sottovoce[fast]`). It takes a fraction of a second to load, so it is loaded only once there has been
-enough work to repay that. Without it everything works the same, slower.
+A wheel brings the C loops compiled. Without them everything works the same, slower.
 """
 
 from __future__ import annotations
 
 import os
 import sys
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from sottovoce.errors import MissingDependencyError
-from sottovoce.lazy import numpy as np
+from sottovoce.core.errors import MissingDependencyError
+from sottovoce.core.lazy import numpy as np
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-STEP = 6
-HEAD = 6
+COIN_STEP_BITS = 6
+COIN_HEAD_BITS = 6
 """Bits of every coin that are drawn for all of them at once; after that, most words are decided."""
-PART = 2**18
+PART_ROWS = 2**18
 """Rows that one thread works on. What comes out does not depend on the number of threads."""
-LONG = 2**24
+COUNTED_AT_ONCE = 2**24
 """Numbers that are counted in one go: few enough for counters of 32 bits, and for an interruption to be heard."""
-WORTH = 2**25
-"""Bytes to go through before numba is worth its loading."""
-SLIGHT = 16
-"""By how much less a byte counts towards that where NumPy is nearly as fast."""
-SPARE = 11
+UNUSED_BITS = 11
 """The low bits of a word that a draw of 53 bits leaves out."""
 
 
 class Loops:
-    """The compiled loops, or None while NumPy will do. `SOTTO_COMPILED` = 0 or 1 in the environment decides at once."""
+    """The compiled loops, or None where NumPy must do. `SOTTO_COMPILED` = 0 or 1 in the environment decides."""
 
-    def __init__(self) -> None:
-        self.done = 0
-        self.found: Any = {"0": None}.get(os.environ.get("SOTTO_COMPILED", ""), ...)
-        self.worth = 0 if os.environ.get("SOTTO_COMPILED") == "1" else WORTH
+    def __call__(self) -> Any:
+        return self.found
 
-    def __call__(self, amount: int) -> Any:
-        """What to use for so many more bytes."""
-        self.done += amount
-        if self.found is ... and self.done > self.worth:
-            try:
-                from sottovoce.kernels import compiled
-
-                self.found = compiled
-            except Exception as error:  # Missing, broken, or of a Python that it does not know: NumPy will do.
-                if not self.worth:
-                    raise MissingDependencyError(
-                        f"SOTTO_COMPILED=1 asks for numba, which does not work: {error}"
-                    ) from None
-                self.found = None
-        return None if self.found is ... else self.found
+    @cached_property
+    def found(self) -> Any:
+        wish = os.environ.get("SOTTO_COMPILED")
+        if wish == "0":
+            return None
+        try:
+            from sottovoce.core.kernels import compiled
+        except ImportError as error:
+            if wish == "1":
+                raise MissingDependencyError(f"SOTTO_COMPILED=1 asks for compiled loops: {error}") from None
+            return None
+        return compiled
 
 
 loops = Loops()
+
+
+def in_one_piece(column: NDArray[Any]) -> NDArray[Any]:
+    """A column as the compiled loops take it: without gaps, and aligned. One that is so already is not copied."""
+    return np.require(column, requirements=["C", "A"])
 
 
 def below(draw: Any, bound: int, coins: NDArray[np.uint64]) -> None:
@@ -68,8 +64,8 @@ def below(draw: Any, bound: int, coins: NDArray[np.uint64]) -> None:
     six for every coin, and more for the words that have an open lane.
     """
     needed = 53 - ((bound & -bound).bit_length() - 1)  # Beyond the last 1 of the bound, an open lane cannot fall below.
-    step = min(HEAD, needed)
-    compiled = loops(8 * step * coins.size) or sys.modules[__name__]
+    step = min(COIN_HEAD_BITS, needed)
+    compiled = loops() or sys.modules[__name__]
     where, still = np.empty(coins.size, dtype=np.int64), np.empty(coins.size, dtype=np.uint64)
     left = compiled.head(draw(step * coins.size), bound >> (53 - step), step, coins, where, still)
     while left and step < needed:  # Mostly once: about 2.4 words are needed for every open one.
@@ -116,17 +112,17 @@ def _compare(words: NDArray[np.uint64], bit: int, still: NDArray[np.uint64]) -> 
 def remainders(words: NDArray[np.uint64], last: int, divisor: int) -> bool:
     """Words become what their first 53 bits leave when they are divided; unless one is beyond the last: then none does.
 
-    >>> words = np.array([7, 2**53 - 1], dtype=np.uint64) << np.uint64(SPARE)
+    >>> words = np.array([7, 2**53 - 1], dtype=np.uint64) << np.uint64(UNUSED_BITS)
     >>> remainders(words, 2**64 - 1, 10), words.tolist()
     (True, [7, 1])
     >>> remainders(words, 6, 2), words.tolist()
     (False, [7, 1])
     """
-    if (compiled := loops(words.size // SLIGHT)) is not None:
+    if (compiled := loops()) is not None:
         return bool(compiled.remainders(words, last, divisor))
     if words.max(initial=0) > last:
         return False
-    words >>= np.uint64(SPARE)
+    words >>= np.uint64(UNUSED_BITS)
     runs = words // np.uint64(divisor)  # NumPy divides by one number much faster than it takes a remainder.
     runs *= np.uint64(divisor)
     words -= runs
@@ -139,11 +135,11 @@ def occurrences(numbers: NDArray[Any], cells: int) -> NDArray[np.int64]:
     >>> occurrences(np.array([2, 0, 2], dtype=np.uint8), 4).tolist()
     [1, 0, 2, 0]
     """
-    if (compiled := loops(numbers.size // SLIGHT)) is None and numbers.size <= PART:
+    if (compiled := loops()) is None and numbers.size <= PART_ROWS:
         return np.bincount(numbers, minlength=cells)
-    total, step = np.zeros(cells, dtype=np.int64), LONG if compiled else PART
+    total, step = np.zeros(cells, dtype=np.int64), COUNTED_AT_ONCE if compiled else PART_ROWS
     for at in range(0, numbers.size, step):
-        some = np.require(numbers[at : at + step], requirements=["C", "A"])
+        some = in_one_piece(numbers[at : at + step])
         if compiled is None:
             total += np.bincount(some, minlength=cells)
         elif _has_negative(some, cells) or not compiled.add_occurrences(some.view(f"u{some.itemsize}"), total):
@@ -159,19 +155,19 @@ def _has_negative(numbers: NDArray[Any], cells: int) -> bool:
 def walsh_hadamard(column: NDArray[np.int64]) -> NDArray[np.int64]:
     """For every x, the sum of the entries that share an even number of bits with x, less the sum of the others.
 
-    Of a table, each row is transformed. Without numba, six bits are handled at a time, by a product with a matrix of
+    Of a table, each row is transformed. Without C, six bits are handled at a time, by a product with a matrix of
     signs. The floats hold whole numbers below 2^53 all along, so that nothing is rounded.
 
     >>> walsh_hadamard(np.array([5, 3, 2, 1])).tolist()
     [11, 3, 5, 1]
     """
-    if (compiled := loops(column.nbytes)) is not None:
+    if (compiled := loops()) is not None:
         table = np.array(column, dtype=np.int64, order="C")
         compiled.walsh_hadamard(table.reshape(-1, column.shape[-1]))
         return table
     values, bits = column.astype(np.float64), column.shape[-1].bit_length() - 1
-    for done in range(0, bits, STEP):
-        width = 2 ** min(STEP, bits - done)
+    for done in range(0, bits, COIN_STEP_BITS):
+        width = 2 ** min(COIN_STEP_BITS, bits - done)
         index = np.arange(width)
         signs = 1.0 - 2.0 * (np.bitwise_count(index[:, None] & index) & 1)
         values = np.matmul(signs, values.reshape(-1, width, 2**done))

@@ -7,21 +7,21 @@ import sys
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from sottovoce.kernels import SLIGHT, loops
-from sottovoce.lazy import numpy as np
+from sottovoce.core.kernels import in_one_piece, loops
+from sottovoce.core.lazy import numpy as np
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-ROWS = 2**14
+ROWS_AT_ONCE = 2**14
 """Rows of bits added up at a time, so that the work stays in the processor's cache."""
-TRIES = 16
+PLACES_AT_ONCE = 16
 """Places that are drawn at a time for a row of bits that has too many ones, or too few."""
-RESIZED = 2**13
+RESIZED_AT_ONCE = 2**13
 """Rows for which such places are drawn at a time, so that the draws stay near the processor."""
-PAGE, LARGE = 2**12, 2**23
+PAGE_BYTES, LARGE_BYTES = 2**12, 2**23
 """Bytes that are read in a row, if there are so many in all."""
-NARROW = 4
+NARROW_BYTES = 4
 """Bytes of a report up to which NumPy adds up bits the fastest by counting how often each byte occurs."""
 
 
@@ -39,8 +39,8 @@ def put(rows: NDArray[np.uint8], codes: NDArray[np.int64], bits: NDArray[np.bool
     >>> rows.tolist()
     [[254], [4]]
     """
-    if (compiled := loops(8 * codes.size)) is not None:
-        compiled.put(rows, np.ascontiguousarray(codes), bits)
+    if (compiled := loops()) is not None:
+        compiled.put(rows, in_one_piece(codes), bits)
         return
     each, byte, place = np.arange(codes.size), codes >> 3, (codes & 7).astype(np.uint8)
     rows[each, byte] = rows[each, byte] & ~(np.uint8(1) << place) | bits.astype(np.uint8) << place
@@ -52,15 +52,15 @@ def resize(draw: Any, rows: NDArray[np.uint8], codes: NDArray[np.int64], sizes: 
     A row with too many ones ignores a place that has none, and the other way round; so a row that favoured no place
     favours none when it is done. Places are drawn by 32 bits, and as everywhere the incomplete last run is ignored.
     """
-    others, compiled = length - 1, loops(rows.nbytes) or sys.modules[__name__]
-    limit, codes = 2**32 - 2**32 % others, np.ascontiguousarray(codes)
+    others, compiled = length - 1, loops() or sys.modules[__name__]
+    limit, codes = 2**32 - 2**32 % others, in_one_piece(codes)
     excess = row_sums(rows) - sizes
     each = np.flatnonzero(excess)
     while each.size:
         left = 0
-        for at in range(0, each.size, RESIZED):
-            some = each[at : at + RESIZED]
-            drawn = draw(some.size * TRIES // 2).view("<u4").reshape(-1, TRIES)
+        for at in range(0, each.size, RESIZED_AT_ONCE):
+            some = each[at : at + RESIZED_AT_ONCE]
+            drawn = draw(some.size * PLACES_AT_ONCE // 2).view("<u4").reshape(-1, PLACES_AT_ONCE)
             still = some[: compiled.toggle(drawn, limit, others, some, rows, codes, excess)]
             each[left : left + still.size] = still
             left += still.size
@@ -74,7 +74,7 @@ def row_sums(rows: NDArray[np.uint8]) -> NDArray[np.int64]:
     [3, 1]
     """
     words = rows.view(np.uint64) if rows.shape[1] % 8 == 0 else rows
-    if words is not rows and words.flags.aligned and (compiled := loops(rows.nbytes)) is not None:
+    if words is not rows and words.flags.aligned and (compiled := loops()) is not None:
         compiled.row_sums(words, sums := np.empty(len(rows), dtype=np.int64))
         return sums
     counted: NDArray[np.int64] = np.bitwise_count(words).sum(axis=1, dtype=np.int64)
@@ -88,7 +88,7 @@ def toggle(
     """A few draws for every row that is to be resized. Rows that need more are moved to the front: how many?"""
     other = (drawn % np.uint32(others)).astype(np.int64)
     other += other >= codes[each, None]
-    for at in range(TRIES):
+    for at in range(PLACES_AT_ONCE):
         live = np.flatnonzero((drawn[:, at] < limit) & (excess[each] != 0))
         row, place = each[live], other[live, at]
         bit = np.uint8(1) << (place & 7).astype(np.uint8)
@@ -107,14 +107,13 @@ def column_sums(rows: NDArray[np.uint8]) -> NDArray[np.int64]:
     >>> column_sums(np.array([[5], [4]], dtype=np.uint8)).tolist()
     [1, 0, 2, 0, 0, 0, 0, 0]
     """
-    few = rows.shape[1] <= NARROW
-    if (compiled := loops(rows.nbytes // SLIGHT if few else rows.nbytes)) is not None:
+    if (compiled := loops()) is not None:
         return _compiled_sums(compiled, rows)
-    if few:
+    if rows.shape[1] <= NARROW_BYTES:
         return np.concatenate([np.bincount(column, minlength=256) @ _bits() for column in rows.T])
     total = np.zeros(8 * rows.shape[1], dtype=np.int64)
-    for at in range(0, len(rows), ROWS):
-        total += _added(rows[at : at + ROWS])
+    for at in range(0, len(rows), ROWS_AT_ONCE):
+        total += _added(rows[at : at + ROWS_AT_ONCE])
     return total
 
 
@@ -126,10 +125,10 @@ def _compiled_sums(compiled: Any, rows: NDArray[np.uint8]) -> NDArray[np.int64]:
     """
     width = rows.shape[1]
     together = 64 // math.gcd(width, 64)
-    if rows.nbytes >= LARGE:
-        together *= -(-PAGE // (together * width))
+    if rows.nbytes >= LARGE_BYTES:
+        together *= -(-PAGE_BYTES // (together * width))
     full = len(rows) - len(rows) % together
-    words = np.ascontiguousarray(rows[:full]).reshape(-1).view("<u8").reshape(-1, together * width // 8)
+    words = in_one_piece(np.ascontiguousarray(rows[:full]).reshape(-1).view("<u8")).reshape(-1, together * width // 8)
     total = np.zeros(64 * words.shape[1], dtype=np.int64)
     compiled.column_sums(words, total)
     folded: NDArray[np.int64] = total.reshape(together, 8 * width).sum(axis=0)
