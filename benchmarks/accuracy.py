@@ -14,9 +14,9 @@ import numpy as np
 from frequencies import HERE, PYTHON, install, run, zipf
 
 import sottovoce as sv
-from sottovoce.mechanisms.pure import Pure
-from sottovoce.postprocess import em, simplex
-from sottovoce.render import text_table
+from sottovoce.estimates.postprocess import em, simplex
+from sottovoce.estimates.render import text_table
+from sottovoce.mechanisms.frequency.pure import Pure
 
 N, DOMAIN, EPSILON, RUNS, SECONDS = 100_000, 1024, 1.0, 20, 300
 PEERS = [("pure-ldp", "OUE"), ("pure-ldp", "OLH"), ("multi-freq-ldpy", "OUE"), ("multi-freq-ldpy", "OLH")]

@@ -20,8 +20,8 @@ from numpy.typing import NDArray
 from scipy.stats import binom
 
 import sottovoce as sv
-from sottovoce.mechanisms.longitudinal import Longitudinal
-from sottovoce.render import ACCENT, INK, TRUTH, text_table
+from sottovoce.estimates.render import ACCENT, INK, TRUTH, text_table
+from sottovoce.mechanisms.longitudinal.base import Longitudinal
 
 Floats = NDArray[np.float64]
 FIGURES = Path(__file__).parents[1] / "docs" / "figures"
@@ -96,11 +96,11 @@ def attack_memoized(m: sv.Memoized, values: NDArray[Any], rng: np.random.Generat
     reports = np.stack([r.data for r in m.randomize_waves(list(values.T), seed=int(rng.integers(2**40)))], axis=1)
     if isinstance(m.permanent, sv.Unary):
         return attack_bits(m, reports, values)
-    size = m._size
+    size = m._chain.size
     cohort, told = np.divmod(reports.astype(np.int64), size)
-    keys = [m._place(values[:, at].astype(np.int64), cohort[:, 0]) for at in (0, -1)]
+    keys = [m._where.place_many(values[:, at].astype(np.int64), cohort[:, 0]) for at in (0, -1)]
     return segments(answers(told, m.instantaneous.p, m.instantaneous.q, size),
-                    *(answers(key, m._inner.p, m._inner.q, size) for key in keys))  # fmt: skip
+                    *(answers(key, m._where.inner.p, m._where.inner.q, size) for key in keys))  # fmt: skip
 
 
 def attack_bits(m: sv.Memoized, reports: NDArray[np.uint8], values: NDArray[Any]) -> Floats:
@@ -157,12 +157,12 @@ def cases() -> list[tuple[str, float, float, float, float]]:
     """Name, success of the attacker, and what the mechanism costs: without a change, with one, for any history."""
     yes_no: dict[str, tuple[Callable[..., Floats], Any]] = {
         "yes/no, fresh noise, 1 a wave": (attack_fresh, sv.RandomizedResponse(1.0)),
-        "yes/no, memoized, 2 and 1": (attack_memoized, sv.Memoized.of("rr", [False, True], permanent=2.0, first=1.0)),
-        "yes/no, memoized, 2 and 0.1": (attack_memoized, sv.Memoized.of("rr", [False, True], permanent=2.0, first=0.1)),
+        "yes/no, memoized, 2 and 1": (attack_memoized, sv.Memoized.of([False, True], "rr", permanent=2.0, first=1.0)),
+        "yes/no, memoized, 2 and 0.1": (attack_memoized, sv.Memoized.of([False, True], "rr", permanent=2.0, first=0.1)),
         "yes/no, Changes, 2 in all": (attack_changes, sv.Changes(WAVES, 1, 2.0)),
     }
     age: dict[str, tuple[Callable[..., Floats], Any]] = {
-        "age, memoized unary, 2 and 1": (attack_memoized, sv.Memoized.of("unary", AGES, permanent=2.0, first=1.0)),
+        "age, memoized unary, 2 and 1": (attack_memoized, sv.Memoized.of(AGES, "unary", permanent=2.0, first=1.0)),
         "age, LOLOHA, 4 buckets, 2 and 1": (attack_memoized, sv.Memoized.loloha(AGES, permanent=2.0, first=1.0)),
         "age, LOLOHA, 2 buckets, 2 and 1": (
             attack_memoized,
@@ -203,7 +203,7 @@ def draw_averaging() -> None:
         found = [fresh_success(epsilon, k) for k in counts]
         ax.plot(counts, found, line, color=TRUTH, label=f"fresh noise, epsilon = {epsilon:g} a report")
     for permanent, first, line in ((2.0, 1.0, "-"), (1.0, 0.3, "--")):
-        m = sv.Memoized.of("rr", [False, True], permanent=permanent, first=first)
+        m = sv.Memoized.of([False, True], "rr", permanent=permanent, first=first)
         label = f"memoized, {permanent:g} forever, {first:g} for one"
         ax.plot(counts, [memoized_success(m, k) for k in counts], line, color=ACCENT, label=label)
     ax.axhline(0.95, color="#94a3b8", linewidth=0.8)
@@ -237,7 +237,7 @@ def main() -> None:
     header = ["epsilon a report", "reports until 95%"]
     print(text_table(header, [[f"{e:g}", f"{reports_until(e):,}"] for e in (2.0, 1.0, 0.5, 0.3, 0.1)]))
     print()
-    m = sv.Memoized.of("rr", [False, True], permanent=2.0, first=1.0)
+    m = sv.Memoized.of([False, True], "rr", permanent=2.0, first=1.0)
     counts = (1, 3, 11, 101, 10_001)
     lines = [[f"{k:,}", f"{fresh_success(1.0, k):.4f}", f"{memoized_success(m, k):.4f}"] for k in counts]
     print(text_table(["reports", "fresh, 1 a report", "memoized, 2 and 1"], lines))

@@ -1,7 +1,8 @@
 """What the clients of the field's other libraries spend at least, beside what they claim.
 
 Each client runs as a program in the environment of the peers, `.venv-peers`, and is audited as a black box by
-`sottovoce.auditing.Command`. An older version of pure-ldp, whose unary client is broken, is put beside the newer one.
+`sottovoce.statistics.auditing.Command`. An older version of pure-ldp, whose unary client is broken, is put beside the
+newer one.
 """
 
 from __future__ import annotations
@@ -16,8 +17,8 @@ from audit_clients import CLIENTS, LATER
 from frequencies import ENVIRONMENT, HERE, PYTHON, install, run
 
 from sottovoce import SottovoceError, audit
-from sottovoce.auditing import Command
-from sottovoce.render import text_table
+from sottovoce.estimates.render import text_table
+from sottovoce.statistics.auditing import Command
 
 OLDER = "pure-ldp==1.1.*"
 FOLDER = ENVIRONMENT / "older"

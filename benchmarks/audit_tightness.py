@@ -12,7 +12,7 @@ from statistics import mean
 from typing import Any
 
 import sottovoce as sv
-from sottovoce.render import text_table
+from sottovoce.estimates.render import text_table
 
 SAMPLES = (10_000, 100_000, 1_000_000)
 CASES: list[tuple[sv.Mechanism, Any, Any]] = [

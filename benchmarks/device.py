@@ -18,7 +18,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from sottovoce.client import Respondent
+from sottovoce.device.respondent import Respondent
 from sottovoce.survey import Survey
 
 RUNS = 15
@@ -49,8 +49,8 @@ def survey(number: int) -> Survey:
 
 
 def main() -> None:
-    bare, client = (least(lambda _: processor(program)) for program in ("pass", "import sottovoce.client"))  # noqa: B023
-    print(f"import sottovoce.client: {1000 * (client - bare):.0f} ms beside a bare interpreter of {1000 * bare:.0f} ms")
+    bare, client = (least(lambda _: processor(program)) for program in ("pass", "import sottovoce.device.respondent"))  # noqa: B023
+    print(f"import the device: {1000 * (client - bare):.0f} ms beside a bare interpreter of {1000 * bare:.0f} ms")
     values = ["no", 3, 7.5, 40, ["a"]]
     answers = {f"q{i}": values[i % 5] for i in range(10)}
     surveys = [survey(run).canonical() for run in range(RUNS)]

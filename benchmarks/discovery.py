@@ -29,8 +29,8 @@ import numpy as np
 from frequencies import HERE, PYTHON, install, run
 
 import sottovoce as sv
-from sottovoce.lazy import load
-from sottovoce.render import text_table
+from sottovoce.core.lazy import load
+from sottovoce.estimates.render import text_table
 
 LENGTH = 10
 TOPS = (16, 64)
@@ -143,7 +143,7 @@ def peer(name: str, epsilon: float, words: Path, truth: list[str], limit: float,
 
 def figure(scores: list[Score], path: Path) -> None:
     """Recall of the 16 and 64 most frequent words."""
-    from sottovoce.render import ACCENT, INK
+    from sottovoce.estimates.render import ACCENT, INK
 
     plt: Any = load("matplotlib.pyplot")
     epsilons = sorted({score.epsilon for score in scores})

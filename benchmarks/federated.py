@@ -10,12 +10,12 @@ import time
 
 from trust_models import save
 
-from sottovoce.lazy import numpy as np
-from sottovoce.models import curator_curve
-from sottovoce.models.federated import Parties, compare_intersections, secure_sum
-from sottovoce.randomness import Keystream
-from sottovoce.render import text_table
-from sottovoce.sealing import OVERHEAD, PrivateKey
+from sottovoce.core.lazy import numpy as np
+from sottovoce.core.randomness import Keystream
+from sottovoce.core.sealing import SEALING_BYTES, PrivateKey
+from sottovoce.estimates.render import text_table
+from sottovoce.trust import curator_curve
+from sottovoce.trust.federated import Parties, compare_intersections, secure_sum
 
 CURATORS, VALUES = 100, 10_000
 
@@ -41,7 +41,7 @@ def secure(sharing: str) -> list[str]:
     opened = [np.frombuffer(key.open(one, info=b""), dtype="<u8") for one in sealed]
     scheme.total(np.stack(opened)[None])
     size = sum(map(len, sealed)) + 8 * VALUES
-    if size != CURATORS * (8 * VALUES + OVERHEAD) + 8 * VALUES:
+    if size != CURATORS * (8 * VALUES + SEALING_BYTES) + 8 * VALUES:
         raise SystemExit("the bytes are not those of the formula")
     factor = f"{parties.factor(CURATORS):.2f}"
     return [

@@ -21,7 +21,7 @@ import urllib.request
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from sottovoce.sealing import PrivateKey
+from sottovoce.core.sealing import PrivateKey
 
 HOST = "127.0.0.1"
 MEGABYTE = 2**20

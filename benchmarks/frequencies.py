@@ -26,8 +26,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sottovoce import KRR, Domain, LocalHash, RandomizedResponse, Unary, __version__
-from sottovoce.mechanisms.pure import Pure
-from sottovoce.render import text_table
+from sottovoce.estimates.render import text_table
+from sottovoce.mechanisms.frequency.pure import Pure
 
 HERE = Path(__file__).parent
 ENVIRONMENT = HERE.parent / ".venv-peers"

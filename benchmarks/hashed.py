@@ -16,10 +16,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 import sottovoce as sv
-from sottovoce.hashing import Hashes
-from sottovoce.lazy import load
+from sottovoce.core.hashing import Hashes
+from sottovoce.core.lazy import load
+from sottovoce.estimates.render import ACCENT, INK, TRUTH, text_table
 from sottovoce.mechanisms import Bloom
-from sottovoce.render import ACCENT, INK, TRUTH, text_table
 
 FIGURE = Path(__file__).parents[1] / "docs" / "figures" / "hashed-cohorts.svg"
 N, EPSILON = 20_000, 4.0

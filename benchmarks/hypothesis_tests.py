@@ -12,11 +12,11 @@ from numpy.typing import NDArray
 from scipy.special import chdtrc
 
 import sottovoce as sv
-from sottovoce.inference import independence_test, log_evidence
-from sottovoce.inference.covariance import covariance, precision
-from sottovoce.inference.difference import Group, distance
-from sottovoce.mechanisms.pure import Pure
-from sottovoce.render import text_table
+from sottovoce.estimates.render import text_table
+from sottovoce.mechanisms.frequency.pure import Pure
+from sottovoce.statistics import independence_test, log_evidence
+from sottovoce.statistics.histograms.covariance import covariance, precision
+from sottovoce.statistics.proportions.difference import YesCounts, distance
 
 Floats = NDArray[np.float64]
 RUNS, N, PEEKS = 10_000, 400, 10_000
@@ -64,7 +64,9 @@ def columns(first: Pure | None, second: Pure) -> list[str]:
 def groups(first: tuple[float, float], second: tuple[float, float], share: float) -> list[str]:
     """Rejections at 5% of equal proportions in groups of 300 and 500."""
     rng = np.random.default_rng(8)
-    a, b = (Group(rng.binomial(n, q + (p - q) * share, RUNS), n, p, q) for (p, q), n in ((first, 300), (second, 500)))
+    a, b = (
+        YesCounts(rng.binomial(n, q + (p - q) * share, RUNS), n, p, q) for (p, q), n in ((first, 300), (second, 500))
+    )
     rejected = (np.abs(distance(a, b, 0.0)) >= 1.959964).mean()
     return [*(f"{x:g}" for x in (*first, *second, share)), f"{100 * rejected:.1f}%"]
 

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 import sottovoce as sv
-from sottovoce.inference import ConfidenceSequence
+from sottovoce.statistics import ConfidenceSequence
 
 FIGURES = Path(__file__).parents[1] / "docs" / "figures"
 

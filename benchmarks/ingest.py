@@ -28,10 +28,11 @@ from typing import Any
 
 from load import HOST, Load, free_port, request_bytes, run_load
 
-from sottovoce import wire
 from sottovoce.collector import columns, intake, open_store
 from sottovoce.collector.records import Block
+from sottovoce.collector.sqlite import SQLite
 from sottovoce.collector.store import Store
+from sottovoce.device import wire
 from sottovoce.survey import Survey
 
 DRAFT = {
@@ -68,7 +69,7 @@ async def empty(scope: dict[str, Any], receive: Any, send: Any) -> None:
 
 
 def serve_empty(port: int) -> None:
-    from sottovoce.collector.server import listen, run
+    from sottovoce.web.server import listen, run
 
     app: Any = empty
     run(app, listen(HOST, port))
@@ -130,11 +131,11 @@ def rate_of_raw(store: Store, asked: Survey, count: int) -> float:
     """Raw inserts of such rows, by `executemany`, in one transaction for each batch."""
     to: Any = store.survey(asked.id)
     blocks: list[Block] = [columns.decode(batch(asked), to, BATCH) for _ in range(count)]
-    connection = store._connect()
-    sqlite = "SQLite" in type(store).__name__
+    connection: Any = store.database.dialect.connect()
+    sqlite = isinstance(store.database.dialect, SQLite)
     marks = "?, ?, ?, ?, ?" if sqlite else "%s, %s, %s, %s, %s"
     insert = f"INSERT INTO reports (survey, id, wave, covariates, body) VALUES ({marks})"  # noqa: S608
-    groups = [[(to.number, *read) for read in block.reads] for block in blocks]
+    groups = [[(to.number, *read) for read in block.rows] for block in blocks]
     start = time.perf_counter()
     for rows in groups:
         connection.execute("BEGIN")
@@ -156,7 +157,7 @@ def accepted(port: int) -> int:
     """How many reports the collector says it has made durable."""
     with urllib.request.urlopen(f"http://{HOST}:{port}/metrics", timeout=60) as answer:
         lines = answer.read().decode().splitlines()
-    return next(int(line.split()[1]) for line in lines if line.startswith("sottovoce_accepted_total "))
+    return next(int(float(line.split()[1])) for line in lines if line.startswith("sottovoce_accepted_total "))
 
 
 def ask(port: int, token: str) -> None:

@@ -18,9 +18,9 @@ from numpy.typing import NDArray
 from scipy.stats import binom
 
 from sottovoce import designs
-from sottovoce.inference import intervals
-from sottovoce.inference.intervals import METHODS
-from sottovoce.render import text_table
+from sottovoce.estimates.render import text_table
+from sottovoce.statistics.proportions import intervals
+from sottovoce.statistics.proportions.intervals import METHODS
 
 SHARES = (0.0, 0.01, 0.05, 0.1, 0.3, 0.5)
 SIZES = (50, 200, 1000)

@@ -12,10 +12,10 @@ import numpy as np
 from matplotlib.figure import Figure
 
 import sottovoce as sv
-from sottovoce.estimate.frequencies import quantile
-from sottovoce.inference import max_error
-from sottovoce.mechanisms.pure import Pure
-from sottovoce.render import text_table
+from sottovoce.estimates.frequencies import quantile
+from sottovoce.estimates.render import text_table
+from sottovoce.mechanisms.frequency.pure import Pure
+from sottovoce.statistics import max_error
 
 FIGURE = Path(__file__).parents[1] / "docs" / "figures" / "max-error.svg"
 N, EPSILON = 10_000, 1.0

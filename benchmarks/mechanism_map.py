@@ -13,10 +13,10 @@ from matplotlib.colors import ListedColormap
 from matplotlib.figure import Figure
 
 import sottovoce as sv
-from sottovoce.mechanisms.choose import CANDIDATES, choose
-from sottovoce.mechanisms.pure import Pure
-from sottovoce.mechanisms.subset import least_variance
-from sottovoce.render import text_table
+from sottovoce.estimates.render import text_table
+from sottovoce.mechanisms.frequency.choose import CANDIDATES, choose
+from sottovoce.mechanisms.frequency.pure import Pure
+from sottovoce.mechanisms.frequency.subset import least_variance
 
 FIGURE = Path(__file__).parents[1] / "docs" / "figures" / "choose.svg"
 EPSILONS = np.linspace(0.25, 8, 63)

@@ -9,8 +9,8 @@ from time import perf_counter
 import numpy as np
 
 import sottovoce as sv
-from sottovoce.mechanisms.subset import least_variance
-from sottovoce.render import text_table
+from sottovoce.estimates.render import text_table
+from sottovoce.mechanisms.frequency.subset import least_variance
 
 DOMAIN, N, TIMEOUT = 2**20, 1_000_000, 300
 HEADER = ["eps", "chosen", "bits", "randomize", "count", "decode", "seconds", "peak MB", "MSE/theory", "theory/least"]

@@ -129,8 +129,8 @@ def equivalent() -> set[tuple[str, str, str]]:
 def chosen(names: Sequence[str], count: int, seed: int) -> list[Mutant]:
     """Random mistakes in the named modules and folders, or in all; a long module gets more of them."""
     draw, harmless = random.Random(seed), equivalent()
-    places = tuple(f"src/sottovoce/{name}{end}" for name in names for end in (".py", "/"))
-    files = [file for file in modules(ROOT) if not names or file.startswith(places)]
+    places = [f"/{name}{end}" for name in names for end in (".py", "/")]
+    files = [file for file in modules(ROOT) if not names or any(place in file for place in places)]
     if not files:
         raise SystemExit(f"there is no module {', '.join(names)} on the privacy path; see {', '.join(TESTS)}")
     lines = [len((ROOT / file).read_text("utf-8").splitlines()) for file in files]
@@ -221,7 +221,7 @@ def report(outcomes: Iterator[Outcome], as_json: bool, every: bool) -> int:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--planted", nargs="?", const="", metavar="NAME", help="plant the named mistakes, or one")
-    parser.add_argument("--module", nargs="+", default=[], help="modules or folders, such as wire or models/shuffle")
+    parser.add_argument("--module", nargs="+", default=[], help="modules or folders, such as wire or trust/shuffle")
     parser.add_argument("--count", type=int, default=60)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--jobs", type=int, default=1, help="how many runs at a time")

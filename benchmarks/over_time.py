@@ -15,9 +15,9 @@ from typing import Any
 import numpy as np
 
 import sottovoce as sv
-from sottovoce.mechanisms.longitudinal import Longitudinal
-from sottovoce.privacy import exp_below
-from sottovoce.render import text_table
+from sottovoce.core.privacy import exp_below
+from sottovoce.estimates.render import text_table
+from sottovoce.mechanisms.longitudinal.base import Longitudinal
 
 N, WAVES, D, RUNS = 10_000, 128, 16, 150
 F = 2 / (1 + exp_below(1.0))
@@ -27,8 +27,8 @@ TWO: dict[str, Any] = {"permanent": 2.0, "first": 1.0}
 CHOICES: dict[str, Any] = {
     "fresh subset, 1 each": sv.Subset(D, 1.0),
     "fresh subset, 0.02 each": sv.Subset(D, 0.02),
-    "memoized krr": sv.Memoized.of("krr", D, **TWO),
-    "memoized unary": sv.Memoized.of("unary", D, **TWO),
+    "memoized krr": sv.Memoized.of(D, "krr", **TWO),
+    "memoized unary": sv.Memoized.of(D, "unary", **TWO),
     "RAPPOR, p 1/2, q 3/4": sv.Memoized.rappor(D, f=F, p=Fraction(1, 2), q=Fraction(3, 4)),
     "LOLOHA, 4 buckets": sv.Memoized.loloha(D, **TWO),
     "LOLOHA, 2 buckets": sv.Memoized.loloha(D, **TWO, kind="binary"),
@@ -39,8 +39,8 @@ CHOICES: dict[str, Any] = {
 ANSWERS: dict[str, Any] = {
     "fresh rr, 1 each": sv.RandomizedResponse(1.0),
     "fresh rr, 0.02 each": sv.RandomizedResponse(0.02),
-    "memoized rr, first 1": sv.Memoized.of("rr", [False, True], **TWO),
-    "memoized rr, first 0.2": sv.Memoized.of("rr", [False, True], permanent=2.0, first=0.2),
+    "memoized rr, first 1": sv.Memoized.of([False, True], "rr", **TWO),
+    "memoized rr, first 0.2": sv.Memoized.of([False, True], "rr", permanent=2.0, first=0.2),
     "Changes, at most 1": sv.Changes(WAVES, 1, 2.0),
     "Changes, at most 5": sv.Changes(WAVES, 5, 2.0),
     "Changes, at most 20": sv.Changes(WAVES, 20, 2.0),

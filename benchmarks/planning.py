@@ -13,9 +13,9 @@ import matplotlib
 import numpy as np
 
 import sottovoce as sv
-from sottovoce.planning import Plan
-from sottovoce.planning.terms import METHODS
-from sottovoce.render import text_table
+from sottovoce.estimates.render import text_table
+from sottovoce.statistics.planning import Plan
+from sottovoce.statistics.planning.terms import METHODS
 
 FIGURES = Path(__file__).parents[1] / "docs" / "figures"
 SURVEYS = 100_000

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import sottovoce as sv
-from sottovoce.render import text_table
+from sottovoce.estimates.render import text_table
 
 LENGTHS = tuple(2**k for k in range(11))
 PLACES = 40

@@ -18,8 +18,8 @@ import numpy as np
 from scipy.special import expit
 
 import sottovoce as sv
-from sottovoce.inference.regression.compare import profile
-from sottovoce.render import text_table
+from sottovoce.estimates.render import text_table
+from sottovoce.statistics.regression.compare import profile
 
 BETA = (-0.5, 1.0, 0.7)
 CASES = {"outcome": ("y",), "predictor": ("a",), "both": ("y", "a")}
@@ -54,7 +54,7 @@ def study(case: str, n: int, design: Any, runs: int) -> list[str]:
             lost += 1
             continue
         found.append((result.params["a"], result.stderr["a"]))
-        low, high = result.interval().to_numpy()[1]
+        low, high = (end.iloc[1] for end in result.interval())
         inside.append(low <= BETA[1] <= high)
         low, high = profile(result.model, result.fit, 1, result.stderr["a"], HEIGHT)
         profiled.append(low <= BETA[1] <= high)

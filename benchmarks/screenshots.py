@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sottovoce.lazy import load
+from sottovoce.core.lazy import load
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page

@@ -13,10 +13,10 @@ from typing import Any
 import matplotlib as mpl
 
 import sottovoce as sv
-from sottovoce.models import BinarySum, DiscreteLaplace, Histogram, RealSum
-from sottovoce.models.shuffle.bounds import Batch, Bound
-from sottovoce.models.shuffle.pairs import two_level
-from sottovoce.render import text_table
+from sottovoce.estimates.render import text_table
+from sottovoce.trust import BinarySum, DiscreteLaplace, RealSum, ShuffledHistogram
+from sottovoce.trust.shuffle.bounds import AccountedBatch, Bound
+from sottovoce.trust.shuffle.pairs import two_level
 
 DELTA = 1e-6
 FIGURES = Path(__file__).parents[1] / "docs" / "figures"
@@ -41,7 +41,7 @@ def accounting() -> None:
             if target is None:
                 rows.append([f"{epsilon:g}", f"{n:,}", name, f"{value:g}", *_blanket(binary, n, epsilon)])
                 continue
-            start, batch = process_time(), Batch(target, n, DELTA)
+            start, batch = process_time(), AccountedBatch(target, n, DELTA)
             upper, _ = batch.upper()
             middle = process_time()
             lower = batch.lower(upper)
@@ -75,7 +75,7 @@ def protocols() -> None:
     rows = []
     for n in (10**3, 10**4, 10**5):
         start = process_time()
-        yes, real, histogram = BinarySum(n, 1.0), RealSum(0, 1, n, 1.0), Histogram(10, n, 1.0)
+        yes, real, histogram = BinarySum(1.0, n=n), RealSum(0, 1, 1.0, n=n), ShuffledHistogram(10, 1.0, n)
         local = (sv.KRR(2, epsilon=1.0).variance * n) ** 0.5
         errors = [
             yes.estimate(0, n).stderr,
@@ -90,7 +90,7 @@ def protocols() -> None:
 
 
 def figure() -> None:
-    curve = sv.error_curve(1.0, 10, models=["central", "shuffle", "local"], runs=200, seed=1)
+    curve = sv.error_curve(10, 1.0, models=["central", "shuffle", "local"], runs=200, seed=1)
     print(curve)
     drawn: Any = curve.plot().get_figure()
     with mpl.rc_context({"svg.hashsalt": "sottovoce"}):

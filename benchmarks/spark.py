@@ -20,9 +20,10 @@ from typing import Any
 import numpy as np
 
 import sottovoce as sv
-from sottovoce import files, spark
+from sottovoce import data as files
+from sottovoce.core.reports import Reports
+from sottovoce.data import spark
 from sottovoce.mechanisms import Mechanism
-from sottovoce.reports import Reports
 
 DAY = 1e9
 PART = 2**20

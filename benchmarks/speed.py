@@ -30,9 +30,10 @@ from numpy.typing import NDArray
 from speed_peers import best
 from speed_start import start_up
 
-from sottovoce import KRR, Hadamard, LocalHash, Projective, Subset, Unary, kernels
-from sottovoce.randomness import BLOCK, Keystream
-from sottovoce.render import text_table
+from sottovoce import KRR, Hadamard, LocalHash, Projective, Subset, Unary
+from sottovoce.core import kernels
+from sottovoce.core.randomness import COIN_BLOCK_WORDS, Keystream
+from sottovoce.estimates.render import text_table
 
 DOMAIN, EPSILON, ROUNDS, TIMEOUT = 1024, 1.0, 8, 600
 SIDES = ("client", "server")
@@ -128,8 +129,8 @@ def machine() -> Pair:
     """Bytes a second: of keystream as it is used, and of memory that is read."""
     stream, big = Keystream(), np.ones(2**24, dtype=np.int64)
     with stream.settled():
-        keystream = seconds(lambda: [stream.lent(4 * BLOCK) for _ in range(8)])
-    return 32 * 8 * BLOCK / keystream, big.nbytes / seconds(lambda: np.add.reduce(big))
+        keystream = seconds(lambda: [stream.lent(4 * COIN_BLOCK_WORDS) for _ in range(8)])
+    return 32 * 8 * COIN_BLOCK_WORDS / keystream, big.nbytes / seconds(lambda: np.add.reduce(big))
 
 
 def ours(name: str, n: int) -> list[Row]:
@@ -274,7 +275,7 @@ def main() -> None:
     parser.add_argument("--peers", action=argparse.BooleanOptionalAction, default=True)
     parser.add_argument("--cores", action=argparse.BooleanOptionalAction, default=True)
     options = parser.parse_args()
-    kernels.loops(kernels.WORTH + 1)
+    kernels.loops()
     speed, yardstick, single, rows = measured(options.n)
     libraries = peers() if options.peers else []
     cores = speed_cores.cores(list(KINDS), DOMAIN, EPSILON) if options.cores else {}

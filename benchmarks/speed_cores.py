@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 import sottovoce
-from sottovoce import kernels
+from sottovoce.core import kernels
 
 SECONDS, ROUNDS, PASSES, PATIENCE = 0.05, 20, 3, 120.0
 
@@ -32,7 +32,7 @@ class Cores:
 def work(kind: str, side: str, domain: int, epsilon: float) -> tuple[Callable[[], object], int]:
     """What is to be done again and again, and for how many users at once: tens of milliseconds of one thread."""
     m: Any = getattr(sottovoce, kind)(domain, epsilon=epsilon)
-    answers = np.arange((4 if m.bits >= domain else 64) * kernels.PART) % domain
+    answers = np.arange((4 if m.bits >= domain else 64) * kernels.PART_ROWS) % domain
     if side == "client":
         return lambda: m.randomize_many(answers), answers.size
     reports = np.concatenate([m.randomize_many(answers).data] * 4)
@@ -41,7 +41,7 @@ def work(kind: str, side: str, domain: int, epsilon: float) -> tuple[Callable[[]
 
 def worker(orders: Connection) -> None:
     """Does what it is told, and answers by its rate. Each job is done once before the clock starts."""
-    kernels.loops(kernels.WORTH + 1)
+    kernels.loops()
     job: Callable[[], object] = dict
     n = 0
     while (order := orders.recv()) is not None:

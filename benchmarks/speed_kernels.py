@@ -15,11 +15,12 @@ from typing import Any
 
 import numpy as np
 
-from sottovoce import Hadamard, Hashed, LocalHash, Projective, Unary, kernels
-from sottovoce.kernels import rows
-from sottovoce.privacy import Probability
-from sottovoce.randomness import BLOCK, Keystream, last_fair
-from sottovoce.render import text_table
+from sottovoce import Hadamard, Hashed, LocalHash, Projective, Unary
+from sottovoce.core import kernels
+from sottovoce.core.kernels import rows
+from sottovoce.core.privacy import Probability
+from sottovoce.core.randomness import COIN_BLOCK_WORDS, Keystream, last_fair
+from sottovoce.estimates.render import text_table
 
 MANY, REPEATS, ROUNDS = 2**20, 3, 4
 HEADER = ["kernel", "what", "a second", "bytes", "of", "limit", "of it"]
@@ -78,7 +79,7 @@ def all_kernels() -> list[Kernel]:
     words, narrow = stream.words(2 * MANY), np.empty(MANY, dtype=np.uint16)
     packed = stream.words(2**22).view(np.uint8).reshape(-1, domain // 8)
     reports = codes.astype(np.uint16)
-    compiled = kernels.loops(0)
+    compiled = kernels.loops()
     respond = (codes, 2**62, domain - 1, last_fair(domain - 1), narrow, words[:MANY], words[MANY:])
     reflect = (codes, 2**62, domain - 1, narrow, words[:MANY], words[MANY:])
     local, plane, transform = LocalHash(MANY, epsilon=1.0), Projective(MANY, epsilon=1.0), Hadamard(MANY, epsilon=1.0)
@@ -92,11 +93,11 @@ def all_kernels() -> list[Kernel]:
     def draw() -> None:
         with stream.settled():
             for _ in range(16):
-                stream.lent(4 * BLOCK)
+                stream.lent(4 * COIN_BLOCK_WORDS)
 
     def toss() -> None:
         with stream.settled():
-            stream.coins(q, 4 * BLOCK)
+            stream.coins(q, 4 * COIN_BLOCK_WORDS)
 
     def resize(draws: Keystream) -> None:
         with draws.settled():
@@ -107,8 +108,8 @@ def all_kernels() -> list[Kernel]:
     sizes = np.full(len(some), domain // 2 + 8)
     resize(counted)
     return [
-        Kernel("keystream", "bytes", draw, 16 * 4 * BLOCK * 8, 1, "keystream"),
-        Kernel("below", "coins", toss, 64 * 4 * BLOCK, per_coin(q, 4 * BLOCK), "keystream"),
+        Kernel("keystream", "bytes", draw, 16 * 4 * COIN_BLOCK_WORDS * 8, 1, "keystream"),
+        Kernel("below", "coins", toss, 64 * 4 * COIN_BLOCK_WORDS, per_coin(q, 4 * COIN_BLOCK_WORDS), "keystream"),
         Kernel("remainders", "numbers", lambda: stream.below(domain - 1, MANY), MANY, 8, "keystream"),
         Kernel("respond", "people", lambda: compiled.respond(*respond), MANY, 8 + 2, "memory"),
         Kernel("reflect", "people", lambda: compiled.reflect(*reflect), MANY, 8 + 2, "memory"),
@@ -128,7 +129,7 @@ def all_kernels() -> list[Kernel]:
 def measured(speed: dict[str, float] | None = None) -> list[Kernel]:
     """All kernels in turns, the best of each. `speed` has bytes a second of keystream and of memory, if known."""
     os.environ["SOTTO_THREADS"] = "1"
-    if kernels.loops(kernels.WORTH + 1) is None:
+    if kernels.loops() is None:
         return []
     found, big = all_kernels(), np.ones(2**24, dtype=np.int64)
     speed = dict(speed or {})

@@ -1,7 +1,6 @@
 """How long a user waits at the start, in elapsed time: for the command's help, and for the first column of reports.
 
-The first column is one of half a million reports of unary encoding, which loads the compiled loops. What numba compiled
-is kept, so that the best of a few processes finds it there.
+The first column is one of half a million reports of unary encoding, which loads the compiled loops.
 """
 
 from __future__ import annotations

@@ -12,7 +12,7 @@ from typing import Any
 import matplotlib as mpl
 
 import sottovoce as sv
-from sottovoce.models import zipf
+from sottovoce.trust import zipf
 
 FIGURES = Path(__file__).parents[1] / "docs" / "figures"
 
@@ -28,7 +28,7 @@ def main() -> None:
     print(comparison, end="\n\n")
     save("compare.svg", comparison.plot())
     for measure in ("frequency", "mean"):
-        curve = sv.error_curve(0.5, measure=measure, runs=1000 if measure == "mean" else 200, seed=1)
+        curve = sv.error_curve(epsilon=0.5, measure=measure, runs=1000 if measure == "mean" else 200, seed=1)
         print(curve, end="\n\n")
         if measure == "mean":
             save("error-curve.svg", curve.plot())

@@ -14,7 +14,7 @@ from typing import Any
 from matplotlib.figure import Figure
 from trust_models import FIGURES, save
 
-from sottovoce.render import interval_plot, label_text, panels
+from sottovoce.estimates.render import interval_plot, label_text, panels
 
 PAGE = FIGURES.parent / "tutorial.md"
 

@@ -7,13 +7,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from browser_site import chromium, require_browser
+from collector_service import STORES, Inside, Postgres, open_place, place_of, postgres, survey
+from compiled_loops import compiled_loops
+from service_processes import Nursery, nursery
 
-from browsing import chromium, require_browser
-from collecting import STORES, Inside, Postgres, open_place, place_of, postgres, survey
-from serving import Nursery, nursery
-from sottovoce import kernels
 from sottovoce.collector import Store
-from sottovoce.collector.sqlite import SQLiteStore
+from sottovoce.collector.sqlite import sqlite_store
+from sottovoce.core import kernels
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
     """Both ways that a hot loop can go, in turn, whatever the amount of work."""
     compiled = request.param == "compiled"
-    found = pytest.importorskip("sottovoce.kernels.compiled", exc_type=ImportError) if compiled else None
+    found = compiled_loops() if compiled else None
     monkeypatch.setattr(kernels.loops, "found", found)
     return str(request.param)
 
@@ -73,7 +74,7 @@ def inside(store: Store) -> Iterator[Inside]:
 @pytest.fixture
 def small(tmp_path: Path) -> Iterator[Inside]:
     """On SQLite alone, for what does not depend on the store."""
-    opened = SQLiteStore(tmp_path / "small.sqlite")
+    opened = sqlite_store(tmp_path / "small.sqlite")
     opened.publish(survey())
     made = Inside(opened, rate=None)
     yield made

@@ -11,91 +11,76 @@
 from __future__ import annotations
 
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from sottovoce.mechanisms import MECHANISMS
+
+if TYPE_CHECKING:
+    from sottovoce import statistics as statistics
+    from sottovoce.core.domain import Domain as Domain
+    from sottovoce.core.domain import Scale as Scale
+    from sottovoce.core.domain import Text as Text
+    from sottovoce.core.errors import DomainError as DomainError
+    from sottovoce.core.errors import FileError as FileError
+    from sottovoce.core.errors import ParameterError as ParameterError
+    from sottovoce.core.errors import ReportError as ReportError
+    from sottovoce.core.errors import SottovoceError as SottovoceError
+    from sottovoce.device.ledger import Ledger as Ledger
+    from sottovoce.device.respondent import Respondent as Respondent
+    from sottovoce.estimates import Estimate as Estimate
+    from sottovoce.estimates import Result as Result
+    from sottovoce.estimates import postprocess as postprocess
+    from sottovoce.estimates.tally import Tally as Tally
+    from sottovoce.mechanisms import *  # noqa: F403
+    from sottovoce.statistics import designs as designs
+    from sottovoce.statistics.auditing import audit as audit
+    from sottovoce.statistics.discovery import Rounds as Rounds
+    from sottovoce.statistics.discovery import discover as discover
+    from sottovoce.statistics.likelihood import likelihood as likelihood
+    from sottovoce.statistics.planning import plan as plan
+    from sottovoce.statistics.proportions.cheating import cheating as cheating
+    from sottovoce.statistics.proportions.correlation import correlation as correlation
+    from sottovoce.statistics.regression import linear as linear
+    from sottovoce.statistics.regression import logistic as logistic
+    from sottovoce.survey import Survey as Survey
+    from sottovoce.trust import compare as compare
+    from sottovoce.trust import error_curve as error_curve
+    from sottovoce.trust import shuffle_epsilon as shuffle_epsilon
+    from sottovoce.trust import shuffle_local_epsilon as shuffle_local_epsilon
+    from sottovoce.trust import shuffle_n as shuffle_n
 
 __version__ = "0.1.0"
 
-__all__ = [
-    "KRR",
-    "Changes",
-    "DBitFlip",
-    "Discovery",
-    "Domain",
-    "DomainError",
-    "Estimate",
-    "FileError",
-    "Hadamard",
-    "Hashed",
-    "KeyValue",
-    "LocalHash",
-    "Mean",
-    "Mechanism",
-    "Memoized",
-    "ParameterError",
-    "Projective",
-    "RandomizedResponse",
-    "Ranges",
-    "ReportError",
-    "Rounds",
-    "Scale",
-    "Sets",
-    "Several",
-    "SottovoceError",
-    "SquareWave",
-    "Subset",
-    "Survey",
-    "Tally",
-    "Text",
-    "Unary",
-    "audit",
-    "cheating",
-    "choose",
-    "compare",
-    "correlation",
-    "designs",
-    "discover",
-    "error_curve",
-    "inference",
-    "likelihood",
-    "linear",
-    "logistic",
-    "mechanism",
-    "plan",
-    "postprocess",
-    "shuffle_epsilon",
-    "shuffle_local_epsilon",
-    "shuffle_n",
-]
-
 # Each name is imported when it is first used, so that a device loads nothing that it does not run.
-_ROOMS = ["designs", "inference", "postprocess"]
+_MODULES = {"designs": "statistics.designs", "postprocess": "estimates.postprocess", "statistics": "statistics"}
 _HOMES = {
-    "auditing": "audit",
-    "discovery": "discover Rounds",
-    "domain": "Domain Scale Text",
-    "errors": "DomainError FileError ParameterError ReportError SottovoceError",
-    "estimate": "Estimate",
-    "inference.cheating": "cheating",
-    "inference.correlation": "correlation",
-    "inference.histogram": "likelihood",
-    "inference.regression": "linear logistic",
-    "mechanisms": (
-        "Changes choose DBitFlip Discovery Hadamard Hashed KeyValue KRR LocalHash Mean Mechanism mechanism Memoized "
-        "Projective RandomizedResponse Ranges Sets Several SquareWave Subset Unary"
-    ),
-    "models": "compare error_curve shuffle_epsilon shuffle_local_epsilon shuffle_n",
-    "planning": "plan",
+    "core.domain": "Domain Scale Text",
+    "core.errors": "DomainError FileError ParameterError ReportError SottovoceError",
+    "device.ledger": "Ledger",
+    "device.respondent": "Respondent",
+    "estimates": "Estimate Result",
+    "estimates.tally": "Tally",
+    "mechanisms": f"Mechanism choose mechanism {' '.join(MECHANISMS)}",
+    "statistics.auditing": "audit",
+    "statistics.discovery": "discover Rounds",
+    "statistics.likelihood": "likelihood",
+    "statistics.planning": "plan",
+    "statistics.proportions.cheating": "cheating",
+    "statistics.proportions.correlation": "correlation",
+    "statistics.regression": "linear logistic",
     "survey": "Survey",
-    "tally": "Tally",
+    "trust": "compare error_curve shuffle_epsilon shuffle_local_epsilon shuffle_n",
 }
 _NAMES = {name: home for home, names in _HOMES.items() for name in names.split()}
+__all__ = sorted([*_NAMES, *_MODULES])
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> object:
+    value: object
     if name in _NAMES:
         value = getattr(import_module(f"sottovoce.{_NAMES[name]}"), name)
-    elif name in _ROOMS:
-        value = import_module(f"sottovoce.{name}")
+    elif name in _MODULES:
+        value = import_module(f"sottovoce.{_MODULES[name]}")
     else:
         raise AttributeError(f"module 'sottovoce' has no attribute {name!r}")
     globals()[name] = value
@@ -103,44 +88,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
-
-
-if TYPE_CHECKING:
-    from sottovoce import designs, inference, postprocess
-    from sottovoce.auditing import audit
-    from sottovoce.discovery import Rounds, discover
-    from sottovoce.domain import Domain, Scale, Text
-    from sottovoce.errors import DomainError, FileError, ParameterError, ReportError, SottovoceError
-    from sottovoce.estimate import Estimate
-    from sottovoce.inference.cheating import cheating
-    from sottovoce.inference.correlation import correlation
-    from sottovoce.inference.histogram import likelihood
-    from sottovoce.inference.regression import linear, logistic
-    from sottovoce.mechanisms import (
-        KRR,
-        Changes,
-        DBitFlip,
-        Discovery,
-        Hadamard,
-        Hashed,
-        KeyValue,
-        LocalHash,
-        Mean,
-        Mechanism,
-        Memoized,
-        Projective,
-        RandomizedResponse,
-        Ranges,
-        Sets,
-        Several,
-        SquareWave,
-        Subset,
-        Unary,
-        choose,
-        mechanism,
-    )
-    from sottovoce.models import compare, error_curve, shuffle_epsilon, shuffle_local_epsilon, shuffle_n
-    from sottovoce.planning import plan
-    from sottovoce.survey import Survey
-    from sottovoce.tally import Tally
+    return [*__all__, "__version__"]

@@ -18,7 +18,8 @@ import pyarrow.parquet as pq
 import pytest
 
 import sottovoce as sv
-from sottovoce import cli, files
+from sottovoce import cli
+from sottovoce import data as files
 from sottovoce.cli import main
 
 ANSWERS = ["tea"] * 500 + ["coffee"] * 300 + ["milk"] * 200
@@ -58,7 +59,7 @@ def test_there_and_back(capsys: pytest.CaptureFixture[str], mechanism: str, outp
     assert record["n"] == 1000 and record["simulated"] is True and record["epsilon"] <= 2
     rows = {row["label"]: row for row in record["estimates"]}
     for label in ("tea", "coffee", "milk"):  # Within 5 standard errors: false alarms 6e-7 each, seeded.
-        assert abs(rows[label]["count"] - ANSWERS.count(label)) < 5 * rows[label]["stderr"] * 1000
+        assert abs(rows[label]["counts"] - ANSWERS.count(label)) < 5 * rows[label]["stderr"] * 1000
 
 
 def test_two_values(capsys: pytest.CaptureFixture[str]) -> None:
@@ -131,7 +132,7 @@ def test_empty_lines_are_answers_where_there_is_one_column(capsys: pytest.Captur
 
 def test_an_empty_cell_of_a_csv_file_is_the_empty_set(capsys: pytest.CaptureFixture[str]) -> None:
     Path("sets.csv").write_text("id,likes\n1,tea;milk\n2,\n3,tea\n")
-    out, _ = run(capsys, "randomize", "sets.csv", "-q", "likes:set:tea,milk", "-e", "1", "-o", "sets.parquet")
+    out, _ = run(capsys, "randomize", "sets.csv", "-q", "likes:multiple:tea,milk", "-e", "1", "-o", "sets.parquet")
     assert "3 rows" in out
 
 
@@ -209,7 +210,7 @@ def test_estimates_to_a_file(capsys: pytest.CaptureFixture[str], output: str) ->
         return
     readers = {"e.csv": pl.read_csv, "e.parquet": pl.read_parquet, "e.arrow": pl.read_ipc}
     frame = readers[output](output)  # type: ignore[operator]
-    assert frame.columns == ["label", "count", "frequency", "stderr", "low", "high"] and len(frame) == 3
+    assert frame.columns == ["label", "counts", "frequency", "stderr", "low", "high"] and len(frame) == 3
 
 
 @pytest.mark.parametrize(("output", "magic"), [("e.svg", b"<?xml"), ("e.png", b"\x89PNG"), ("e.pdf", b"%PDF")])
@@ -220,11 +221,11 @@ def test_plots(capsys: pytest.CaptureFixture[str], output: str, magic: bytes) ->
 
 
 QUESTIONS = """
-- {name: drink, kind: choice, values: [tea, coffee, milk], epsilon: 1}
-- {name: share, kind: number, column: id, low: 0, high: 999}
-- {name: shape, kind: distribution, column: id, low: 0, high: 999, bins: 8}
-- {name: rank, kind: ordered, column: id, values: 1000}
-- {name: likes, kind: set, column: drink, values: [tea, coffee, milk]}
+- {id: drink, kind: choice, values: [tea, coffee, milk], epsilon: 1}
+- {id: share, kind: number, column: id, low: 0, high: 999}
+- {id: shape, kind: number, column: id, low: 0, high: 999, estimate: distribution, bins: 8}
+- {id: rank, kind: ordered, column: id, values: 1000}
+- {id: likes, kind: multiple, column: drink, values: [tea, coffee, milk]}
 """
 
 
@@ -284,7 +285,7 @@ def test_quantiles_and_ranges(capsys: pytest.CaptureFixture[str]) -> None:
     pd.DataFrame({"age": np.arange(4000) % 80, "pay": np.arange(4000) % 80, "smokes": "no"}).to_csv(
         "a.csv", index=False
     )
-    asked = ["-q", "age:ordered:80", "-q", "pay:distribution:0:80:16", "-q", "smokes:yes_no"]
+    asked = ["-q", "age:ordered:80", "-q", "pay:number:0:80:distribution:16", "-q", "smokes:yes_no"]
     run(capsys, "randomize", "a.csv", *asked, "-e", "12", "--seed", "1", "-o", "a.parquet")
     options = ["estimate", "a.parquet", "--quantile", "0.5", "--quantile", "0.9", "--range", "20:39"]
     text, _ = run(capsys, *options, "-o", "a-estimates.csv")
@@ -309,13 +310,13 @@ def test_quantiles_and_ranges(capsys: pytest.CaptureFixture[str]) -> None:
 def write_damaged_files() -> None:
     """Files that a user might give by mistake, or an attacker on purpose."""
     Path("empty.csv").write_text("")
-    Path("bad.yaml").write_text("- name: [")
-    Path("odd.yaml").write_text("- {name: drink, kind: choice, colour: red}")
+    Path("bad.yaml").write_text("- id: [")
+    Path("odd.yaml").write_text("- {id: drink, kind: choice, values: 9, colour: red}")
     Path("header.csv").write_text("id,drink\n")
     Path("words.parquet").write_text("these are not reports")
-    Path("dear.yaml").write_text("- {name: id, kind: number, low: 0, high: 999, epsilon: 4}")
-    Path("bools.yaml").write_text("- {name: drink, kind: choice, values: [no, yes]}")
-    Path("text.yaml").write_text("- {name: id, kind: number, low: x, high: 9}")
+    Path("dear.yaml").write_text("- {id: id, kind: number, low: 0, high: 999, epsilon: 4}")
+    Path("bools.yaml").write_text("- {id: drink, kind: choice, values: [true, yes]}")
+    Path("text.yaml").write_text("- {id: id, kind: number, low: x, high: 9}")
     pq.write_table(pa.table({"drink": [["tea"], ["milk"]]}), "lists.parquet")
     pl.DataFrame({"drink": ["tea", None]}).write_ipc("nulls.arrow")
     Path("header.latin.csv").write_bytes(b"caf\xe9,drink\n1,tea\n")
@@ -366,16 +367,16 @@ BAD = [
     ((*RANDOMIZE[:5], "one", *RANDOMIZE[6:], "-o", "x.parquet"), "'one' is not a valid float"),
     ((*RANDOMIZE, "-o", "x.csv"), "x.csv: a file of reports must end in .parquet or .arrow"),
     ((*RANDOMIZE, "-o", "no/such/folder/x.parquet"), "cannot be written: No such file"),
-    ((*RANDOMIZE, "-o", "x.parquet", "-m", "rr"), "needs a domain of 2 values, got 3"),
-    ((*RANDOMIZE, "-o", "x.parquet", "-m", "magic"), "a mechanism must be auto or one of"),
+    ((*RANDOMIZE, "-o", "x.parquet", "-m", "rr"), "values must be 2, one for no and one for yes, got 3"),
+    ((*RANDOMIZE, "-o", "x.parquet", "-m", "magic"), "mechanism must be one of auto, krr"),
     ((*RANDOMIZE, "-o", "x.parquet", "--max-bits", "1"), "max_bits must be at least 2"),
     ((*RANDOMIZE, "-o", "x.parquet", "--seed", "-1"), "-1"),
     (RANDOMIZE, "Missing option '--output'"),
-    (("randomize", "data.csv", "-e", "1", "-o", "x.parquet"), "one of --column, --question or --questions"),
-    ((*RANDOMIZE, "-q", "id:number:0:9", "-o", "x.parquet"), "one of --column, --question or --questions"),
+    (("randomize", "data.csv", "-e", "1", "-o", "x.parquet"), "one of --column, --question, --questions or --survey"),
+    ((*RANDOMIZE, "-q", "id:number:0:9", "-o", "x.parquet"), "one of --column, --question, --questions or --survey"),
     (("randomize", "data.csv", "-c", "drink", "-o", "x.parquet"), "drink: an epsilon is needed"),
     ((*ASK, "id"), "a question must be NAME:KIND"),
-    ((*ASK, "id:magic"), "id: the kind must be one of choice, yes_no"),
+    ((*ASK, "id:magic"), "question 'id': kind must be one of yes_no, choice"),
     ((*ASK, "id:number"), "a question must be NAME:number:LOW:HIGH"),
     ((*ASK, "id:number:a:b"), "a question must be NAME:number:LOW:HIGH"),
     ((*ASK, "id:number:9:0"), "low must be below high"),
@@ -383,12 +384,12 @@ BAD = [
     ((*ASK, "id:number:0:inf"), "high must be"),
     ((*ASK, "id:number:0:9"), "row 11: an answer must lie from 0 to 9"),
     ((*ASK, "drink:number:0:9"), "an answer must be a number"),
-    ((*ASK, "id:distribution:0:999:1"), "bins"),
-    ((*ASK, "id:ordered"), "id: this kind needs its values"),
+    ((*ASK, "id:number:0:999:distribution:1"), "bins"),
+    ((*ASK, "id:ordered"), "question 'id': the field 'values' is missing"),
     ((*ASK, "id:ordered:1"), "from 2 to 2^32 values, got 1"),
-    ((*ASK, "drink:set:tea,milk"), "coffee"),
+    ((*ASK, "drink:multiple:tea,milk"), "coffee"),
     ((*ASK, "drink:yes_no"), "an answer must be one of the 2 values"),
-    ((*ASK, "id:number:0:999", "-q", "id:ordered:1000"), "questions must have different names"),
+    ((*ASK, "id:number:0:999", "-q", "id:ordered:1000"), "questions must have different ids"),
     (("randomize", "data.csv", "--questions", "none.yaml", "-e", "1", "-o", "x.parquet"), "none.yaml: no such file"),
     (("randomize", "data.csv", "--questions", "bad.yaml", "-e", "1", "-o", "x.parquet"), "bad.yaml: not YAML"),
     (("randomize", "data.csv", "--questions", "odd.yaml", "-e", "1", "-o", "x.parquet"), "unknown field 'colour'"),
@@ -397,16 +398,23 @@ BAD = [
         "must hold a list of questions",
     ),
     ((*ASK, "id:number:0:999:5:6"), "a question must be NAME:number:LOW:HIGH"),
-    ((*ASK, "id:distribution:0:999:2.7"), "a question must be NAME:distribution"),
-    ((*ASK, "id:distribution:0:999:nan"), "a question must be NAME:distribution"),
+    ((*ASK, "id:number:0:999:distribution:2.7"), "a question must be NAME:number:LOW:HIGH[:distribution"),
+    ((*ASK, "id:number:0:999:distribution:nan"), "a question must be NAME:number:LOW:HIGH[:distribution"),
+    ((*ASK, "drink:set:tea,milk"), "question 'drink': the kind 'set' is called multiple"),
+    ((*ASK, "id:distribution:0:9"), "is called number, with estimate: distribution (NAME:number:LOW:HIGH[:dist"),
+    ((*ASK, "id:number:0:999", "--missing", "category"), "missing is for the kinds yes_no, choice, ordered, text"),
+    ((*ASK, "drink:choice:tea,milk", "--outside", "clip"), "outside is for the kinds number, text"),
     ((*ASK, "drink:choice", "-d", "tea,milk"), "--domain goes with --column"),
     ((*ASK, "id:number:0:999", "-q", "drink:choice:tea,milk"), "drink: row 501: an answer must be one of"),
     (("randomize", "data.csv", "--questions", "dear.yaml", "-e", "1", "-o", "x.parquet"), "cost 4 together"),
-    (("randomize", "data.csv", "--questions", "bools.yaml", "-e", "1", "-o", "x.parquet"), "put yes and no in quotes"),
+    (
+        ("randomize", "data.csv", "--questions", "bools.yaml", "-e", "1", "-o", "x.parquet"),
+        "put true and false in quotes",
+    ),
     (("randomize", "data.csv", "--questions", "text.yaml", "-e", "1", "-o", "x.parquet"), "low must be a number"),
     (("randomize", "data.csv", "--questions", "dear.yaml", "-m", "krr", "-o", "x.parquet"), "stand in the file"),
     (("randomize", "lists.parquet", "-c", "drink", "-e", "1", "-o", "x.parquet"), "a column must hold text, numbers"),
-    (("randomize", "nulls.arrow", "-q", "drink:set:tea,milk", "-e", "1", "-o", "x.parquet"), "missing"),
+    (("randomize", "nulls.arrow", "-q", "drink:multiple:tea,milk", "-e", "1", "-o", "x.parquet"), "missing"),
     (("randomize", "header.latin.csv", *RANDOMIZE[2:], "-o", "x.parquet"), "header.latin.csv: cannot be read"),
     (("estimate", "reports.parquet", "-o", "reports.parquet"), "would be written over the reports"),
     (("estimate", "reports.parquet", "./reports.parquet"), "its reports would count twice"),
@@ -498,14 +506,18 @@ def test_demo_adult(capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_every_command_is_there_under_its_name() -> None:
     modules = {path.stem for path in Path(cli.__file__).parent.glob("*.py")}
-    assert modules - {"__init__", "counting", "options", "plan_changes", "plan_texts", "show"} == {
+    assert modules - {"__init__", "options", "plan_changes", "plan_texts", "show"} == {
         home.partition(".")[0] for home, _ in cli.COMMANDS.values()
     }
     context = click.Context(cli.sotto)
     for name in cli.COMMANDS:
         command = cli.sotto.get_command(context, name)
         assert command is not None and command.name == name
-    assert "\n  randomize  Randomize columns" in cli.sotto.get_help(context)
+    shown = cli.sotto.get_help(context)
+    assert "\n  randomize  Randomize columns" in shown and len(cli.COMMANDS) == sum(map(len, cli.GROUPS.values())) == 23
+    places = [shown.index(f"\n{title}:\n") for title in cli.GROUPS]
+    assert places == sorted(places) and shown.index("\n  demo ") < shown.index("\n  randomize ")
+    assert all(line in shown for _, line in cli.COMMANDS.values()), "each has one line, at the usual width"
 
 
 def test_help_loads_no_command() -> None:
@@ -515,7 +527,10 @@ def test_help_loads_no_command() -> None:
         "print([name for name in sys.modules if name.startswith(('sottovoce.', 'numpy', 'pyarrow'))])"
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=True)
-    assert done.stdout.splitlines()[-1] == "['sottovoce.errors', 'sottovoce.cli']"
+    assert (
+        done.stdout.splitlines()[-1]
+        == "['sottovoce.mechanisms', 'sottovoce.core', 'sottovoce.core.errors', 'sottovoce.cli']"
+    )
 
 
 def test_the_installed_command() -> None:

@@ -12,14 +12,14 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
+from collector_service import Inside
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from collecting import Inside
-from sottovoce import files
+from sottovoce import data as files
 from sottovoce.cli import main
 from sottovoce.collector import open_store
-from sottovoce.files.csv_text import NUMBER, protect, unprotect
+from sottovoce.data.csv_text import NUMBER, protect, unprotect
 from sottovoce.survey import Survey
 
 NODE = shutil.which("node")
@@ -121,7 +121,7 @@ def test_the_command_line_marks_labels_and_discovered_texts(tmp_path: Path, monk
 @pytest.mark.skipif(not NODE, reason="there is no Node.js")
 def test_the_pages_mark_the_same_texts() -> None:
     """The table of a page is written by JavaScript, by the same rule."""
-    source = Path(__file__).parents[1] / "src" / "sottovoce" / "pages" / "table.js"
+    source = Path(__file__).parents[2] / "src" / "sottovoce" / "pages" / "table.js"
     text = source.read_text("utf-8")
     code = "".join(line for line in text.splitlines(True) if not line.startswith("import"))
     texts = [*FORMULAS, *HARMLESS, *MARKED]

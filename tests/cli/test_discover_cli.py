@@ -11,7 +11,7 @@ import pytest
 import sottovoce as sv
 from sottovoce.cli import main
 from sottovoce.cli.estimate import _lines
-from sottovoce.files import ReportFile
+from sottovoce.data import ReportFile
 
 PEOPLE = ["tea"] * 1600 + ["milk"] * 900 + [f"{at:04}" for at in range(500)]
 RANDOMIZE = ("randomize", "data.csv", "-e", "6", "--seed", "1")
@@ -77,7 +77,7 @@ def test_only_the_empty_text_is_missing(mechanism: str, capsys: pytest.CaptureFi
     assert "2 rows" in run(capsys, *ask, "--missing", "category")
 
 
-@pytest.mark.parametrize("kind", ["number:0:9", "choice:3,4", "choice:9", "distribution:0:9:4"])
+@pytest.mark.parametrize("kind", ["number:0:9", "choice:3,4", "choice:9", "number:0:9:distribution:4"])
 def test_elsewhere_nan_is_missing_beside_a_text(kind: str, capsys: pytest.CaptureFixture[str]) -> None:
     Path("words.csv").write_text("word,age\nnan,3\ntea,NaN\n")
     ask = ("randomize", "words.csv", "-e", "9", "-q", "word:text:8", "-q", f"age:{kind}", "-o", "w.parquet")
@@ -86,8 +86,8 @@ def test_elsewhere_nan_is_missing_beside_a_text(kind: str, capsys: pytest.Captur
 
 def test_one_column_is_text_to_one_question_and_a_choice_to_another(capsys: pytest.CaptureFixture[str]) -> None:
     questions: list[dict[str, Any]] = [
-        {"name": "said", "column": "word", "kind": "text"},
-        {"name": "chosen", "column": "word", "values": ["tea", "milk"]},
+        {"id": "said", "column": "word", "kind": "text"},
+        {"id": "chosen", "column": "word", "values": ["tea", "milk"]},
     ]
     Path("words.csv").write_text("word\nnan\ntea\nmilk\n")
     Path("q.json").write_text(json.dumps([questions[0], questions[1] | {"missing": "category"}]))
@@ -97,7 +97,7 @@ def test_one_column_is_text_to_one_question_and_a_choice_to_another(capsys: pyte
     assert "chosen: row 1: an answer must not be missing" in refused(capsys, *ask)
 
 
-@pytest.mark.parametrize("question", ["word:text", "word:choice:tea,milk", "word:choice", "word:set:tea,milk"])
+@pytest.mark.parametrize("question", ["word:text", "word:choice:tea,milk", "word:choice", "word:multiple:tea,milk"])
 def test_a_column_that_is_not_utf8_is_named(question: str, capsys: pytest.CaptureFixture[str]) -> None:
     rows = [f"{at},tea,x" for at in range(200_000)]
     Path("latin.csv").write_bytes("\n".join(["id,word,other", *rows, "7,café,é", "8,milk,x\n"]).encode("latin-1"))
@@ -151,8 +151,8 @@ def test_discover_ignores_no_option(
         ("-q drink:text:8 -m m.json", "m.json: has its own domain, so max_bytes must be left out, got 8"),
         ("-q drink:text -m m.json --missing refuse", "so missing must be left out, got 'refuse'"),
         ("-q drink:text -m m.json --outside clip", "so outside must be left out, got 'clip'"),
-        ("-q drink:text -m hashed", "a mechanism for text must be one of auto, discovery, krr, "),
-        ("-q drink:text -m fragments", "local_hash or a file that ends in .json, got 'fragments'"),
+        ("-q drink:text -m krr", "mechanism must be one of auto, hashed, bloom, discovery, got 'krr'"),
+        ("-q drink:text -m fragments", "bloom, discovery, got 'fragments'"),
     ],
 )
 def test_randomize_ignores_no_option_about_text(options: str, message: str, capsys: pytest.CaptureFixture[str]) -> None:
@@ -161,7 +161,9 @@ def test_randomize_ignores_no_option_about_text(options: str, message: str, caps
 
 
 def test_a_bound_that_is_kept_is_no_error(capsys: pytest.CaptureFixture[str]) -> None:
-    assert "16 bits" in run(capsys, *RANDOMIZE, "-q", "drink:text", "-m", "krr", "--max-bits", "16", "-o", "x.parquet")
+    Path("m.json").write_text(json.dumps(sv.Hashed("krr", 1024, 64, 6.0).to_dict()))
+    asked = ("-q", "drink:text", "-m", "m.json", "--max-bits", "16", "-o", "x.parquet")
+    assert "16 bits" in run(capsys, *RANDOMIZE, *asked)
 
 
 @pytest.mark.parametrize(
@@ -224,4 +226,4 @@ def test_an_audit_reads_the_mechanism_of_a_plan(capsys: pytest.CaptureFixture[st
 
 def test_the_help_names_what_text_takes(capsys: pytest.CaptureFixture[str]) -> None:
     shown = " ".join(run(capsys, "randomize", "--help").split())
-    assert "text[:MAX_BYTES]" in shown and "text (discovery, or a FILE.json of" in shown
+    assert "text[:MAX_BYTES]" in shown and "or a FILE.json of" in shown

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from sottovoce.cli import main
-from sottovoce.cli.counting import counted
+from sottovoce.data import tally_files
 
 COLORS = ["red"] * 300 + ["green"] * 500 + ["blue"] * 200 + ["pink"] * 8
 
@@ -50,7 +50,7 @@ def test_intervals_are_those_of_the_library(told: Any, options: tuple[str, ...],
     plain, found = told(), told(*options)
     if options:
         assert rows(found) != rows(plain)
-    (tally,) = counted((Path("reports.parquet"),), "here", None).values()
+    (tally,) = tally_files("reports.parquet").values()
     low, high = tally.estimate().interval(**{"level": 0.95} | arguments)
     assert [row[1] for row in rows(found)] == pytest.approx(low.tolist())
     assert [row[2] for row in rows(found)] == pytest.approx(high.tolist())

@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from surveys import PANEL, draft
 
 from sottovoce.cli import main
 from sottovoce.survey import Survey
-from surveys import PANEL, draft
 
 
 @pytest.fixture(autouse=True)

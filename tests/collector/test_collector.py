@@ -11,6 +11,7 @@ import struct
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -21,8 +22,7 @@ import pyarrow.csv
 import pyarrow.ipc
 import pyarrow.parquet
 import pytest
-
-from collecting import (
+from collector_service import (
     ARROW,
     JSON,
     LINES,
@@ -36,18 +36,21 @@ from collecting import (
     submission,
     survey,
 )
-from sottovoce import canonical, wire
+from surveys import CURATED
+
 from sottovoce.cli import main
-from sottovoce.collector import Store, intake, schema, tokens, transfer
-from sottovoce.collector.adding import PART
+from sottovoce.collector import Store, estimate_worker, intake, schema, tokens, transfer
 from sottovoce.collector.columns import encode
 from sottovoce.collector.layout import Layout
-from sottovoce.collector.limits import RateLimit
-from sottovoce.collector.records import Published, Unavailable
-from sottovoce.collector.sqlite import SQLiteStore
-from sottovoce.errors import FileError, ParameterError, StoreError
+from sottovoce.collector.records import StoredSurvey
+from sottovoce.collector.results import EstimateQuery
+from sottovoce.collector.sqlite import SQLite, sqlite_store
+from sottovoce.collector.tallies import PART_COUNTS
+from sottovoce.core import canonical
+from sottovoce.core.errors import FileError, ParameterError, StoreError, StoreUnavailable
+from sottovoce.device import wire
 from sottovoce.survey import Survey
-from surveys import CURATED
+from sottovoce.web.limits import RateLimit
 
 
 def counts(inside: Inside) -> tuple[int, int]:
@@ -173,7 +176,7 @@ def test_a_closed_survey_takes_nothing_new_but_still_acknowledges(inside: Inside
 
 def test_an_expired_survey_takes_nothing_new_but_still_acknowledges(tmp_path: Path) -> None:
     asked, now = survey("soon", expires="2030-01-01T00:00:00Z"), [datetime(2029, 12, 31, tzinfo=UTC)]
-    opened = SQLiteStore(tmp_path / "x.sqlite")
+    opened = sqlite_store(tmp_path / "x.sqlite")
     opened.publish(asked)
     inside = Inside(opened, clock=lambda: now[0])
     body = submission(asked)
@@ -301,7 +304,7 @@ def test_columns_that_share_their_bytes_are_refused(tmp_path: Path) -> None:
     """Fifteen megabytes could otherwise become 100,000 reports of five kilobytes each."""
     asked, body = overlapping(640, columns=30, width=10)
     assert pa.ipc.open_stream(body).read_all().num_rows == 640 and len(body) < 640 * 300 / 4
-    store = SQLiteStore(tmp_path / "x.sqlite")
+    store = sqlite_store(tmp_path / "x.sqlite")
     store.publish(asked)
     inside = Inside(store, rate=None)
     answer = inside.send(body, ARROW, "wide")
@@ -312,7 +315,7 @@ def test_columns_that_share_their_bytes_are_refused(tmp_path: Path) -> None:
 
 
 def test_limits_on_size_and_number(tmp_path: Path) -> None:
-    opened = SQLiteStore(tmp_path / "x.sqlite")
+    opened = sqlite_store(tmp_path / "x.sqlite")
     opened.publish(survey())
     inside = Inside(opened, rate=None, max_body=2000, max_reports=3)
     lines = [submission(survey()) for _ in range(4)]
@@ -325,7 +328,7 @@ def test_limits_on_size_and_number(tmp_path: Path) -> None:
 
 
 def test_one_address_may_ask_only_so_often(tmp_path: Path) -> None:
-    opened = SQLiteStore(tmp_path / "x.sqlite")
+    opened = sqlite_store(tmp_path / "x.sqlite")
     opened.publish(survey())
     inside = Inside(opened, rate=0.001, burst=3)
     statuses = [inside.send(submission(survey())).status for _ in range(5)]
@@ -355,7 +358,7 @@ def test_a_full_queue_says_so(small: Inside) -> None:
     def run(body: bytes) -> None:
         statuses.append(small.send(body).status)
 
-    with small.store._writing:
+    with small.store.database._locks["write"]:
         threads = [threading.Thread(target=run, args=(body,)) for body in bodies]
         for thread in threads:
             thread.start()
@@ -507,8 +510,8 @@ def test_another_process_gives_the_same_estimates(small: Inside) -> None:
     paths = [f"/v1/surveys/habits/{path}" for path in paths]
     here = [small("GET", path, token=small.analyst).body for path in paths]
     far = small.app.estimator
-    far.few = 0
-    far._answers.clear()
+    far.inline_max_counts = 0
+    far._bodies.clear()
     assert [small("GET", path, token=small.analyst).body for path in paths] == here
     assert far._worker is not None
     far._worker.kill()
@@ -518,8 +521,32 @@ def test_another_process_gives_the_same_estimates(small: Inside) -> None:
     assert small("GET", paths[0], token=small.analyst).body != here[0] and far._worker.poll() is None
 
 
+def test_an_estimate_that_is_being_made_can_be_killed(small: Inside, monkeypatch: pytest.MonkeyPatch) -> None:
+    """When the server ends, it does not wait for an estimate, nor for a second attempt at it."""
+    monkeypatch.setattr(estimate_worker, "COMMAND", [sys.executable, "-c", "import time; time.sleep(600)"])
+    to = small.store.survey("habits")
+    assert to is not None
+    estimator, vectors, errors = estimate_worker.Estimator(inline_max_counts=0), small.store.vectors(to), list[str]()
+
+    def ask() -> None:
+        try:
+            estimator.body(to, vectors, EstimateQuery(), "json")
+        except StoreUnavailable as error:
+            errors.append(str(error))
+
+    asking = threading.Thread(target=ask, daemon=True)
+    asking.start()
+    while estimator._worker is None:
+        time.sleep(0.01)
+    worker = estimator._worker
+    estimator.close()
+    asking.join(60)
+    assert errors == ["the estimates could not be worked out"] and worker.poll() is not None
+    assert estimator._worker is None
+
+
 def test_public_estimates_keep_the_minimum(tmp_path: Path) -> None:
-    opened = SQLiteStore(tmp_path / "x.sqlite")
+    opened = sqlite_store(tmp_path / "x.sqlite")
     opened.publish(survey())
     inside = Inside(opened, public_estimates=True)
     inside.send(submission(survey()))
@@ -560,7 +587,7 @@ def test_health_metrics_and_description(small: Inside) -> None:
     small.send(submission(survey()))
     small.send(b"{")
     text = small("GET", "/metrics").body.decode()
-    assert "sottovoce_accepted_total 1\n" in text and 'sottovoce_rejected_total{reason="malformed"} 1\n' in text
+    assert "sottovoce_accepted_total 1.0\n" in text and 'sottovoce_rejected_total{reason="malformed"} 1.0\n' in text
     described = small("GET", "/openapi.json").json
     for path, methods in described["paths"].items():
         assert {name.upper() for name in methods if name != "parameters"} == set(small.app.router.table[path])
@@ -587,7 +614,7 @@ def test_an_older_store_is_brought_up_to_date(place: list[str], version: int, mo
     with monkeypatch.context() as patch:
         patch.setattr(schema, "VERSION", version)
         patch.setattr(schema, "MIGRATIONS", schema.MIGRATIONS[:version])
-        patch.setattr(SQLiteStore, "_forget", lambda self: None)
+        patch.setattr(SQLite, "erase_deleted", lambda self, database: None)
         old = open_place(place)
         old_report(old, body)
         old.close()
@@ -606,38 +633,38 @@ def test_an_older_store_is_brought_up_to_date(place: list[str], version: int, mo
 def old_report(store: Store, body: bytes) -> None:
     """A survey and a report to it as the first version kept them, without a word about what came later."""
     asked = survey()
-    name, wave, covariates, row = intake.one(body, Published(1, asked, asked.canonical()))
+    name, wave, covariates, row = intake.one(body, StoredSurvey(1, asked, asked.canonical()))
     counts = Layout(asked).count(row).astype("<i8")
     rows: list[tuple[str, list[Any]]] = [
         ("surveys (number, id, digest, document, state, published_at)",
          [1, asked.id, asked.digest, asked.canonical(), "open", "2026-01-01"]),
         ("reports (survey, id, wave, covariates, body)", [1, name, wave, covariates, row]),
         *(("tallies (survey, wave, covariates, part, counts)",
-           [1, wave, covariates, part, counts[part * PART : (part + 1) * PART].tobytes()])
-          for part in range(-(-len(counts) // PART))),
+           [1, wave, covariates, part, counts[part * PART_COUNTS : (part + 1) * PART_COUNTS].tobytes()])
+          for part in range(-(-len(counts) // PART_COUNTS))),
     ]  # fmt: skip
-    with store._transaction() as connection:
+    with store.database.transaction() as connection:
         for table, values in rows:
             marks = ", ".join("?" * len(values))
-            store._run(connection, f"INSERT INTO {table} VALUES ({marks})", values)  # noqa: S608
+            store.database.run(connection, f"INSERT INTO {table} VALUES ({marks})", values)  # noqa: S608
 
 
 def test_a_file_that_is_not_a_store(tmp_path: Path) -> None:
     text, other = tmp_path / "text", tmp_path / "other"
     text.write_text("not a database, but long enough to be looked at" * 10)
     with pytest.raises(StoreError, match="is not a store"):
-        SQLiteStore(text)
+        sqlite_store(text)
     with sqlite3.connect(other) as connection:
         connection.execute("PRAGMA user_version = 7")
     connection.close()
     with pytest.raises(StoreError, match="another program"):
-        SQLiteStore(other)
-    with pytest.raises(Unavailable, match="cannot be opened"):
-        SQLiteStore(tmp_path / "no" / "folder")
+        sqlite_store(other)
+    with pytest.raises(StoreUnavailable, match="cannot be opened"):
+        sqlite_store(tmp_path / "no" / "folder")
 
 
 def test_the_store_is_for_its_owner_only(tmp_path: Path) -> None:
-    SQLiteStore(tmp_path / "x.sqlite").close()
+    sqlite_store(tmp_path / "x.sqlite").close()
     assert (tmp_path / "x.sqlite").stat().st_mode & 0o077 == 0
 
 
@@ -685,7 +712,7 @@ def test_exports_come_back(inside: Inside, tmp_path: Path) -> None:
     assert to is not None
     path = tmp_path / "all.parquet"
     assert transfer.export(inside.store, to, path) == 34
-    other = SQLiteStore(tmp_path / "other.sqlite")
+    other = sqlite_store(tmp_path / "other.sqlite")
     other.publish(survey())
     there = other.survey("habits")
     assert there is not None

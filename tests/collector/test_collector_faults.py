@@ -16,16 +16,8 @@ from typing import Any
 
 import pytest
 import schemathesis
-from hypothesis import HealthCheck, given, settings
-from schemathesis.checks import not_a_server_error
-from schemathesis.specs.openapi.checks import (
-    content_type_conformance,
-    response_schema_conformance,
-    status_code_conformance,
-)
-
-import crash
-from collecting import (
+import sqlite_crash
+from collector_service import (
     LINES,
     Inside,
     Postgres,
@@ -35,11 +27,19 @@ from collecting import (
     submission,
     survey,
 )
-from serving import HOST, Child, FaultyProxy, Nursery, wait_until
-from sottovoce import transport
+from hypothesis import HealthCheck, given, settings
+from schemathesis.checks import not_a_server_error
+from schemathesis.specs.openapi.checks import (
+    content_type_conformance,
+    response_schema_conformance,
+    status_code_conformance,
+)
+from service_processes import HOST, Child, FaultyProxy, Nursery, wait_until
+
 from sottovoce.collector import Store, intake, openapi, sqlite, tokens
-from sottovoce.collector.adding import Adding
-from sottovoce.collector.sqlite import SQLiteStore
+from sottovoce.collector.sqlite import sqlite_store
+from sottovoce.collector.tallies import Tallies
+from sottovoce.device import transport
 
 KILLS = 25
 
@@ -58,28 +58,28 @@ def place(place: list[str]) -> list[str]:
 
 def test_every_connection_waits_for_the_disk(tmp_path: Path) -> None:
     """Asked of the connections that a running collector writes and reads with, also after one was lost."""
-    store = SQLiteStore(tmp_path / "x.sqlite")
+    store = sqlite_store(tmp_path / "x.sqlite")
     store.publish(survey())
     inside = Inside(store, rate=None)
     for _ in range(2):
         assert inside.send(submission(survey())).status == 200 and check_sums(store)
         for kind in ("write", "read"):
-            found = {name: store._connections[kind].execute(f"PRAGMA {name}").fetchone()[0]
+            found = {name: store.database._connections[kind].execute(f"PRAGMA {name}").fetchone()[0]
                      for name in ("synchronous", "journal_mode", "secure_delete")}  # fmt: skip
             assert found == {"synchronous": 2, "journal_mode": "wal", "secure_delete": 1}
-            store._drop(kind)
+            store.database._drop(kind)
     inside.close()
 
 
 def test_every_connection_to_a_database_waits_for_its_disk(server: Postgres) -> None:
     store = open_place(["--database", server.fresh()])
-    name = store._read("SELECT current_database()")[0][0]
+    name = store.database.read("SELECT current_database()")[0][0]
     server.run(f"ALTER DATABASE {name} SET synchronous_commit = off")
     store.close()
     store.publish(survey())
     inside = Inside(store, rate=None)
     assert inside.send(submission(survey())).status == 200
-    assert store._connections["write"].execute("SHOW synchronous_commit").fetchone()[0] == "on"
+    assert store.database._connections["write"].execute("SHOW synchronous_commit").fetchone()[0] == "on"
     inside.close()
 
 
@@ -90,17 +90,17 @@ def die_at(path: Path, steps: int, body: bytes) -> bool:
     """Add one report in a process that dies before a statement; whether it lived to acknowledge."""
 
     def work() -> bytes:
-        store = SQLiteStore(path)
+        store = sqlite_store(path)
         to = store.survey("habits")
         assert to is not None
         return str(store.add([intake.read(body, intake.JSON, to, 1)])[0].accepted).encode()
 
-    return crash.run(steps, work, path.with_suffix(".acknowledged"))
+    return sqlite_crash.run(steps, work, path.with_suffix(".acknowledged"))
 
 
 def crash_everywhere(path: Path) -> None:
     """Die at every statement in turn: what was acknowledged is there, what is there is counted."""
-    store = SQLiteStore(path)
+    store = sqlite_store(path)
     store.publish(survey())
     acknowledged = 0
     for steps in range(40):
@@ -120,14 +120,14 @@ def test_a_crash_at_any_statement_loses_nothing_acknowledged(tmp_path: Path) -> 
 def test_the_crash_test_catches_a_tally_in_a_transaction_of_its_own(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    right = Adding._add_part
+    right = Tallies.add_part
 
     def wrong(self: Any, connection: Any, *arguments: Any) -> None:
-        self._run(connection, "COMMIT")
-        self._run(connection, "BEGIN IMMEDIATE")
+        self.database.run(connection, "COMMIT")
+        self.database.run(connection, "BEGIN IMMEDIATE")
         right(self, connection, *arguments)
 
-    monkeypatch.setattr(Adding, "_add_part", wrong)
+    monkeypatch.setattr(Tallies, "add_part", wrong)
     with pytest.raises(AssertionError):
         crash_everywhere(tmp_path / "x.sqlite")
 
@@ -229,24 +229,24 @@ def test_the_end_drains_and_acknowledges(nest: Nursery, place: list[str]) -> Non
 
 
 def test_a_full_disk_is_said_so_and_passes(tmp_path: Path) -> None:
-    store = SQLiteStore(tmp_path / "x.sqlite")
+    store = sqlite_store(tmp_path / "x.sqlite")
     store.publish(survey())
     inside = Inside(store, rate=None)
     assert inside.send(submission(survey())).status == 200
-    pages = store._connections["write"].execute("PRAGMA page_count").fetchone()[0]
-    connect = store._connect
+    pages = store.database._connections["write"].execute("PRAGMA page_count").fetchone()[0]
+    connect = store.database.dialect.connect
 
     def full() -> Any:
         connection = connect()
         connection.execute(f"PRAGMA max_page_count = {pages}")
         return connection
 
-    store._drop("write")
-    store._connect = full  # type: ignore[method-assign]
+    store.database._drop("write")
+    store.database.dialect.connect = full  # type: ignore[method-assign]
     lines = b"\n".join(submission(survey()) for _ in range(500))
     answer = inside.send(lines, LINES)
     assert (answer.status, answer.code) == (507, "storage_full") and check_sums(store) == 1
-    store._connect = connect  # type: ignore[method-assign]
+    store.database.dialect.connect = connect  # type: ignore[method-assign]
     assert inside.send(lines, LINES).json == {"accepted": 500, "duplicates": 0}
     assert check_sums(store) == 501
     inside.close()
@@ -255,22 +255,22 @@ def test_a_full_disk_is_said_so_and_passes(tmp_path: Path) -> None:
 def test_a_full_disk_of_a_database_is_said_so(server: Postgres) -> None:
     import psycopg
 
-    from sottovoce.collector.postgres import PostgresStore
-    from sottovoce.collector.records import Full, Unavailable
+    from sottovoce.collector.postgres import postgres_store
+    from sottovoce.core.errors import StoreFull, StoreUnavailable
 
-    store = PostgresStore(server.fresh())
-    assert isinstance(store._error(psycopg.errors.DiskFull("no space")), Full)
-    assert type(store._error(psycopg.OperationalError("gone"))) is Unavailable
-    assert store._error(KeyError()) is None
+    store = postgres_store(server.fresh())
+    assert isinstance(store.database.dialect.meaning(psycopg.errors.DiskFull("no space")), StoreFull)
+    assert type(store.database.dialect.meaning(psycopg.OperationalError("gone"))) is StoreUnavailable
+    assert store.database.dialect.meaning(KeyError()) is None
     store.close()
 
 
 def test_a_locked_file_is_waited_for_then_said_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sqlite, "BUSY", 0.1)
-    store = SQLiteStore(tmp_path / "x.sqlite")
+    monkeypatch.setattr(sqlite, "BUSY_SECONDS", 0.1)
+    store = sqlite_store(tmp_path / "x.sqlite")
     store.publish(survey())
     inside = Inside(store, rate=None)
-    other = sqlite3.connect(store.path, isolation_level=None)
+    other = sqlite3.connect(tmp_path / "x.sqlite", isolation_level=None)
     other.execute("BEGIN IMMEDIATE")
     body = submission(survey())
     answer = inside.send(body)

@@ -11,19 +11,20 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from collector_service import ARROW, JSON, LINES, Inside, arrow, check_sums, submission, survey
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from collecting import ARROW, JSON, LINES, Inside, arrow, check_sums, submission, survey
-from sottovoce import canonical, wire
-from sottovoce.collector.records import Published
-from sottovoce.collector.sqlite import SQLiteStore
-from sottovoce.errors import ParameterError, ReportError
+from sottovoce.collector.records import StoredSurvey
+from sottovoce.collector.sqlite import sqlite_store
+from sottovoce.core import canonical
+from sottovoce.core.errors import ParameterError, ReportError
+from sottovoce.device import wire
 
 
 @pytest.fixture(scope="module")
 def fuzzed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Inside]:
-    opened = SQLiteStore(tmp_path_factory.mktemp("fuzz") / "x.sqlite")
+    opened = sqlite_store(tmp_path_factory.mktemp("fuzz") / "x.sqlite")
     opened.publish(survey())
     made = Inside(opened, rate=None)
     yield made
@@ -83,9 +84,9 @@ def test_the_short_cut_reads_what_the_parser_reads(region: str, wave: int, cuts:
     for place, part, gone in cuts:
         at = int(place * len(data))
         data = data[:at] + part + data[at + gone :]
-    to = Published(1, survey(), survey().canonical())
-    to.quick.learn('{"region":"north"}')
-    found = to.quick.read(data)
+    to = StoredSurvey(1, survey(), survey().canonical())
+    to.parser.learn('{"region":"north"}')
+    found = to.parser.read(data)
     assert found is not None or cuts or region == "south"
     if found is not None:
         read = wire.decode(data, survey())
@@ -135,7 +136,7 @@ def _depth(value: Any) -> int:
 def run_fuzzer(folder: Path, runs: int, *options: str) -> subprocess.CompletedProcess[str]:
     if "SOTTO_REQUIRE_ALL" not in os.environ:
         pytest.importorskip("atheris")
-    script = Path(__file__).with_name("fuzzing.py")
+    script = Path(__file__).parents[1] / "support" / "fuzzing.py"
     paths = os.pathsep.join([str(script.parent), os.environ.get("PYTHONPATH", "")])
     return subprocess.run([sys.executable, str(script), str(runs), str(folder), *options], capture_output=True,
                           text=True, env=os.environ | {"PYTHONPATH": paths}, cwd=folder, timeout=600)  # fmt: skip

@@ -8,13 +8,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from browser_site import PHONE, chromium, require_browser
+from collector_service import Inside
+from service_processes import Nursery
 
-from browsing import PHONE, chromium, require_browser
-from collecting import Inside
-from serving import Nursery
 from sottovoce.collector import openapi
-from sottovoce.collector.http import Problem, Request, Response, Stream
-from sottovoce.collector.routing import Router
+from sottovoce.web.http import Problem, Request, Response, Stream
+from sottovoce.web.routing import Router
 
 
 async def handler(request: Request, *values: str) -> Response:

@@ -6,7 +6,8 @@ import subprocess
 import sys
 from pathlib import Path
 
-from collecting import Inside, submission, survey
+from collector_service import Inside, submission, survey
+
 from sottovoce.collector import open_store
 
 LOOK = """

@@ -6,14 +6,14 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+import shuffler_service
+from collector_service import Inside, survey
 
-import shuffling
-from collecting import Inside, survey
 from sottovoce import pages
-from sottovoce.collector import joining
-from sottovoce.collector.service import Service
-from sottovoce.collector.sqlite import SQLiteStore
+from sottovoce.collector import qr_page
+from sottovoce.collector.sqlite import sqlite_store
 from sottovoce.survey import Survey
+from sottovoce.web.service import Service
 
 DIRECTIVES = {
     "default-src": "'none'",
@@ -26,11 +26,11 @@ VALUES = {"{id}": ("habits", "mixed", "nothing"), "{name}": ("style.css", "nothi
 
 @pytest.fixture
 def site(tmp_path: Path) -> Iterator[Inside]:
-    store = SQLiteStore(tmp_path / "site.sqlite")
+    store = sqlite_store(tmp_path / "site.sqlite")
     store.publish(survey())
-    store.publish(Survey.from_dict(shuffling.document(id="mixed")).publish())
+    store.publish(Survey.from_dict(shuffler_service.document(id="mixed")).publish())
     made = Inside(store, rate=None, public_estimates=True)
-    made.app.router.add(joining.routes(made.app, "http://192.0.2.1:8000"))
+    made.app.router.add(qr_page.routes(made.app, "http://192.0.2.1:8000"))
     yield made
     made.close()
 

@@ -21,19 +21,19 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import sqlite_crash
+from collector_service import Inside, Postgres, check_sums, open_place, submission, survey
+from service_processes import Nursery, wait_until
 
-import crash
-from collecting import Inside, Postgres, check_sums, open_place, submission, survey
-from serving import Nursery, wait_until
-from sottovoce import transport
 from sottovoce.cli import main
 from sottovoce.collector import Store, intake, open_store, schema, tokens, transfer
 from sottovoce.collector.group_key import GroupKey, KeyFiles
-from sottovoce.collector.records import Full, Outcome, Published, Unavailable
-from sottovoce.collector.releasing import Releasing
-from sottovoce.collector.sqlite import SQLiteStore
+from sottovoce.collector.records import StoredSurvey
+from sottovoce.collector.sqlite import SQLite, sqlite_store
 from sottovoce.collector.waiting import WaitingRoom
-from sottovoce.errors import StoreError
+from sottovoce.core.errors import StoreError, StoreFull, StoreUnavailable
+from sottovoce.device import transport
+from sottovoce.web.block_outcome import BlockOutcome
 
 MINIMUM = 5
 OPENING_STATEMENTS = 15
@@ -53,13 +53,13 @@ def invited(store: Store) -> Store:
     return store
 
 
-def found(store: Store) -> Published:
+def found(store: Store) -> StoredSurvey:
     to = store.survey("invited")
     assert to is not None
     return to
 
 
-def send(store: Store, code: str, body: bytes) -> Outcome:
+def send(store: Store, code: str, body: bytes) -> BlockOutcome:
     """One report by one invitation, in a transaction of its own."""
     block = intake.read(body, intake.JSON, found(store), 1)
     return store.add([block.marked(tokens.invitation_hash(code), False)])[0]
@@ -77,7 +77,7 @@ def arrive(store: Store, count: int, wave: int = 0) -> list[Pair]:
 
 
 def spent(store: Store) -> set[bytes]:
-    return {bytes(row[0]) for row in store._read("SELECT hash FROM invitations WHERE spent = 1")}
+    return {bytes(row[0]) for row in store.database.read("SELECT hash FROM invitations WHERE spent = 1")}
 
 
 def counted(store: Store) -> set[bytes]:
@@ -138,17 +138,17 @@ def test_surveys_do_not_make_up_each_others_groups(invited: Store) -> None:
 def test_an_invitation_lets_one_report_in_waiting_or_counted(invited: Store) -> None:
     first, second = tokens.invite(invited, found(invited), 2)
     body, name = submission(ASKED), secrets.token_hex(16)
-    assert send(invited, first, body) == Outcome(accepted=1)
+    assert send(invited, first, body) == BlockOutcome(accepted=1)
     for _ in range(2):
-        assert send(invited, first, body) == Outcome(duplicates=1)
-        assert send(invited, second, body) == Outcome(duplicates=1)  # Known by its id, as any report.
+        assert send(invited, first, body) == BlockOutcome(duplicates=1)
+        assert send(invited, second, body) == BlockOutcome(duplicates=1)  # Known by its id, as any report.
         assert send(invited, first, submission(ASKED)).refused == "invitation"
         arrive(invited, 2 * MINIMUM)
     bodies = [submission(ASKED, 0, region, name) for region in ("north", "south")]
     assert send(invited, second, bodies[0]).accepted == 1
     assert send(invited, second, bodies[1]).refused == "conflict"
     invited.close_survey("invited")
-    assert send(invited, first, body) == send(invited, second, bodies[0]) == Outcome(duplicates=1)
+    assert send(invited, first, body) == send(invited, second, bodies[0]) == BlockOutcome(duplicates=1)
     assert send(invited, second, bodies[1]).refused == "conflict"
     assert check_sums(invited, "invited") == 4 * MINIMUM + 2 == len(spent(invited))
 
@@ -168,8 +168,8 @@ def test_one_transaction_takes_an_invitation_once(invited: Store) -> None:
 def test_who_leaves_is_drawn_at_random(invited: Store) -> None:
     """Forty times all eight have the same order by chance in one of 8!^39 runs."""
     arrive(invited, 8)
-    with invited._transaction() as connection:
-        orders = {tuple(one.id for one in invited._all_waiting(connection)) for _ in range(40)}
+    with invited.database.transaction() as connection:
+        orders = {tuple(one.id for one in invited._waiting.all(connection)) for _ in range(40)}
     assert len(orders) > 1
 
 
@@ -194,7 +194,7 @@ def test_two_collectors_fill_one_group(place: list[str]) -> None:
 
 
 def test_what_is_shown_says_how_many_wait(tmp_path: Path) -> None:
-    store, now = SQLiteStore(tmp_path / "x.sqlite"), datetime(2026, 1, 1, tzinfo=UTC)
+    store, now = sqlite_store(tmp_path / "x.sqlite"), datetime(2026, 1, 1, tzinfo=UTC)
     asked = survey("invited", minimum=MINIMUM, expires="2026-02-01T00:00:00Z")
     store.publish(asked, invited=True)
     store.publish(survey())
@@ -218,7 +218,7 @@ def test_what_is_shown_says_how_many_wait(tmp_path: Path) -> None:
 @pytest.mark.parametrize("form", ["json", "live"])
 def test_a_look_at_an_ended_survey_closes_its_groups(tmp_path: Path, form: str) -> None:
     """Somebody may have died between the end of a survey and its last group, or nobody was there at the end."""
-    store, now = SQLiteStore(tmp_path / "x.sqlite"), datetime(2026, 1, 1, tzinfo=UTC)
+    store, now = sqlite_store(tmp_path / "x.sqlite"), datetime(2026, 1, 1, tzinfo=UTC)
     asked = survey("invited", minimum=MINIMUM, expires="2026-02-01T00:00:00Z")
     store.publish(asked, invited=True)
     inside = Inside(store, rate=None, clock=lambda: now)
@@ -270,15 +270,19 @@ def replayed(folder: Path, work: Path) -> list[Linked]:
 def by_transaction(store: Store) -> list[Linked]:
     """What was written by one transaction, as PostgreSQL says of every row to whoever may read it."""
     groups: dict[int, tuple[set[bytes], set[bytes]]] = defaultdict(lambda: (set(), set()))
-    for name, number in store._read("SELECT hash, xmin::text::bigint FROM invitations WHERE spent = 1"):
+    for name, number in store.database.read("SELECT hash, xmin::text::bigint FROM invitations WHERE spent = 1"):
         groups[number][0].add(bytes(name))
-    for name, number in store._read("SELECT id, xmin::text::bigint FROM reports"):
+    for name, number in store.database.read("SELECT id, xmin::text::bigint FROM reports"):
         groups[number][1].add(bytes(name))
     return [(frozenset(one), frozenset(other)) for one, other in groups.values()]
 
 
 def linked_by(store: Store, work: Path) -> list[Linked]:
-    return replayed(store.path.parent, work) if isinstance(store, SQLiteStore) else by_transaction(store)
+    return (
+        replayed(store.database.dialect.path.parent, work)
+        if isinstance(store.database.dialect, SQLite)
+        else by_transaction(store)
+    )
 
 
 def test_no_log_and_no_row_links_fewer_than_the_minimum(invited: Store, tmp_path: Path) -> None:
@@ -295,18 +299,18 @@ def test_after_a_kill_and_a_restart_the_files_tell_no_more(tmp_path: Path) -> No
     """The process dies without a word, with its log as it was, and starts again on the same files."""
     data, work = tmp_path / "data", tmp_path / "work"
     data.mkdir()
-    SQLiteStore(data / "collector.sqlite").close()
+    sqlite_store(data / "collector.sqlite").close()
     child = os.fork()
     if not child:
         try:
-            store = SQLiteStore(data / "collector.sqlite")
+            store = sqlite_store(data / "collector.sqlite")
             store.publish(ASKED, invited=True)
             arrive(store, 12)
         finally:
             os._exit(9)
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 9
     assert [(len(one), len(other)) for one, other in replayed(data, work)] == [(MINIMUM, MINIMUM)]
-    store = SQLiteStore(data / "collector.sqlite")
+    store = sqlite_store(data / "collector.sqlite")
     assert (data / "collector.sqlite-wal").stat().st_size == 0
     assert [(len(one), len(other)) for one, other in replayed(data, work)] == [(MINIMUM, MINIMUM)]
     assert store.waiting(found(store)) == {0: 7} and check_sums(store, "invited") == MINIMUM
@@ -315,10 +319,10 @@ def test_after_a_kill_and_a_restart_the_files_tell_no_more(tmp_path: Path) -> No
 
 def test_the_old_bytes_of_the_log_open_with_nothing_that_is_left(tmp_path: Path) -> None:
     """Whoever has every byte that the log ever held, and all files after a group has closed, opens no row of it."""
-    store = SQLiteStore(tmp_path / "collector.sqlite")
+    store = sqlite_store(tmp_path / "collector.sqlite")
     store.publish(ASKED, invited=True)
     pairs = arrive(store, 9)
-    rows = store._read("SELECT survey, wave, data FROM waiting")
+    rows = store.database.read("SELECT survey, wave, data FROM waiting")
     log = (tmp_path / "collector.sqlite-wal").read_bytes()
     assert all(row[2] in log for row in rows)
     (key_file,) = tmp_path.glob("*-key-*")
@@ -346,7 +350,7 @@ def test_the_old_bytes_of_the_log_open_with_nothing_that_is_left(tmp_path: Path)
 
 def test_places_in_the_file_follow_ids_and_hashes_not_arrival(tmp_path: Path) -> None:
     """New rows go to the end of what is free on a page: within a group they go there in the order of random ids."""
-    store = SQLiteStore(tmp_path / "collector.sqlite")
+    store = sqlite_store(tmp_path / "collector.sqlite")
     store.publish(ASKED, invited=True)
     arrive(store, 10)
     names = sorted(counted(store))
@@ -361,22 +365,24 @@ def test_places_in_the_file_follow_ids_and_hashes_not_arrival(tmp_path: Path) ->
 def test_postgres_keeps_rows_by_groups_and_removes_what_waited(server: Postgres) -> None:
     store = open_place(["--database", server.fresh()])
     store.publish(ASKED, invited=True)
-    base = Path(str(store._read("SHOW data_directory")[0][0]))
+    base = Path(str(store.database.read("SHOW data_directory")[0][0]))
     pairs = arrive(store, 9)
-    (secret,) = (bytes(row[0]) for row in store._read("SELECT secret FROM waiting_key"))
+    (secret,) = (bytes(row[0]) for row in store.database.read("SELECT secret FROM waiting_key"))
     where = "SELECT pg_relation_filepath('waiting'), pg_relation_filepath('waiting_key')"
-    paths = [base / str(path) for path in store._read(where)[0]]
-    made = [bytes(row[0]) for row in store._read("SELECT hash FROM invitations ORDER BY ctid")]
+    paths = [base / str(path) for path in store.database.read(where)[0]]
+    made = [bytes(row[0]) for row in store.database.read("SELECT hash FROM invitations ORDER BY ctid")]
     server.run("CHECKPOINT")
     pairs += arrive(store, 1)
     server.run("CHECKPOINT")
     assert all(not path.exists() or not path.stat().st_size for path in paths)
     files = b"".join(path.read_bytes() for path in (base / "base").rglob("*") if path.is_file())
     assert secret not in files and all(name not in files for _, name in pairs if name not in counted(store))
-    reports = [bytes(row[0]) for row in store._read("SELECT id FROM reports ORDER BY ctid")]
-    hashes = [bytes(row[0]) for row in store._read("SELECT hash FROM invitations WHERE spent = 1 ORDER BY ctid")]
+    reports = [bytes(row[0]) for row in store.database.read("SELECT id FROM reports ORDER BY ctid")]
+    hashes = [
+        bytes(row[0]) for row in store.database.read("SELECT hash FROM invitations WHERE spent = 1 ORDER BY ctid")
+    ]
     assert reports == sorted(reports) and hashes in (sorted(hashes), [one for one in made if one in hashes])
-    assert not store._read("SELECT 1 FROM pg_sequences")
+    assert not store.database.read("SELECT 1 FROM pg_sequences")
     log = b"".join(path.read_bytes() for path in (base / "pg_wal").iterdir() if path.is_file())
     assert secret in log  # What its own log tells is stated in the docs, and is out of a collector's hands.
     store.close()
@@ -386,11 +392,11 @@ def test_the_attack_notices_reports_that_leave_alone(
     store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The tests above can fail: groups of one are seen by them."""
-    from sottovoce.collector import releasing
+    from sottovoce.collector import groups
 
     store.publish(ASKED, invited=True)
-    monkeypatch.setattr(releasing, "due", lambda waiting, minimum, ended: dict(waiting))
-    monkeypatch.setattr(type(store), "_forget", lambda self: None)
+    monkeypatch.setattr(groups, "due", lambda waiting, minimum, ended: dict(waiting))
+    monkeypatch.setattr(type(store.database.dialect), "erase_deleted", lambda self, database: None)
     arrive(store, 6)
     assert [(len(one), len(other)) for one, other in linked_by(store, tmp_path / "work")] == [(1, 1)] * 6
 
@@ -398,13 +404,13 @@ def test_the_attack_notices_reports_that_leave_alone(
 # Nothing lost, nothing twice.
 
 
-def die(path: Path, steps: int, work: Callable[[SQLiteStore], Outcome], in_files: bool) -> bool:
+def die(path: Path, steps: int, work: Callable[[Store], BlockOutcome], in_files: bool) -> bool:
     """Do some work in a process that dies before a statement, or before a step with files; whether it lived."""
     left = [steps]
 
     def doomed(call: Callable[..., Any]) -> Callable[..., Any]:
         def step(*arguments: Any, **options: Any) -> Any:
-            crash._step(left)
+            sqlite_crash._step(left)
             return call(*arguments, **options)
 
         return step
@@ -413,15 +419,15 @@ def die(path: Path, steps: int, work: Callable[[SQLiteStore], Outcome], in_files
         if in_files:
             os.fsync, os.open = doomed(os.fsync), doomed(os.open)
             Path.unlink, Path.open = doomed(Path.unlink), doomed(Path.open)  # type: ignore[method-assign]
-        return str(work(SQLiteStore(path)).accepted).encode()
+        return str(work(sqlite_store(path)).accepted).encode()
 
-    return crash.run(10**6 if in_files else steps, run, path.with_suffix(".out"))
+    return sqlite_crash.run(10**6 if in_files else steps, run, path.with_suffix(".out"))
 
 
 @pytest.mark.parametrize("in_files", [False, True])
 def test_a_crash_at_any_step_of_a_closing_group_loses_nothing_acknowledged(tmp_path: Path, in_files: bool) -> None:
     """At each step: what was acknowledged waits or is counted, once, and the link is gone when a group has closed."""
-    store = SQLiteStore(tmp_path / "collector.sqlite")
+    store = sqlite_store(tmp_path / "collector.sqlite")
     store.publish(ASKED, invited=True)
     names = {pair[1] for pair in arrive(store, 9)}
     (code,), body = tokens.invite(store, found(store), 1), submission(ASKED)
@@ -433,12 +439,12 @@ def test_a_crash_at_any_step_of_a_closing_group_loses_nothing_acknowledged(tmp_p
         for name, path in full.items():
             shutil.copy(path, folder / name)
         lived = die(folder / "collector.sqlite", steps, lambda one: send(one, code, body), in_files)
-        again = SQLiteStore(folder / "collector.sqlite")
+        again = sqlite_store(folder / "collector.sqlite")
         kept = check_sums(again, "invited")
         waiting = sum(again.waiting(found(again)).values())
         assert kept in (0, MINIMUM) and kept + waiting in ((10,) if lived else (9, 10))
         assert len(spent(again)) == kept and len(list(folder.glob("*-key-*"))) == 1
-        assert send(again, code, body) in (Outcome(accepted=1), Outcome(duplicates=1))
+        assert send(again, code, body) in (BlockOutcome(accepted=1), BlockOutcome(duplicates=1))
         again.close_survey("invited")
         assert check_sums(again, "invited") == 10 and names < counted(again) and len(spent(again)) == 10
         assert not list(folder.glob("*-key-*"))
@@ -452,11 +458,11 @@ def test_a_group_that_cannot_close_is_closed_by_the_next_to_come(
     invited: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def fails(*_: Any) -> None:
-        raise Unavailable("the disk is busy")
+        raise StoreUnavailable("the disk is busy")
 
     arrive(invited, 9)
     with monkeypatch.context() as patch:
-        patch.setattr(WaitingRoom, "_refill", fails)
+        patch.setattr(WaitingRoom, "refill", fails)
         arrive(invited, 1)
         assert check_sums(invited, "invited") == 0 and invited.waiting(found(invited)) == {0: 10}
     arrive(invited, 1)
@@ -464,14 +470,14 @@ def test_a_group_that_cannot_close_is_closed_by_the_next_to_come(
 
 
 def test_a_missing_key_is_said_so_and_others_may_still_report(tmp_path: Path) -> None:
-    store = SQLiteStore(tmp_path / "x.sqlite")
+    store = sqlite_store(tmp_path / "x.sqlite")
     store.publish(ASKED, invited=True)
     store.publish(survey())
     arrive(store, 3)
     store.close()
     (key,) = tmp_path.glob("*-key-*")
     key.unlink()
-    store = SQLiteStore(tmp_path / "x.sqlite")
+    store = sqlite_store(tmp_path / "x.sqlite")
     with pytest.raises(StoreError, match="is missing, and the waiting reports do not open without it"):
         arrive(store, 1)
     to = store.survey("habits")
@@ -491,7 +497,7 @@ def test_a_backup_without_keys_loses_what_waited_and_nothing_else(
         listener.close()
         served.append(app.store)
 
-    monkeypatch.setattr("sottovoce.collector.server.run", serve)
+    monkeypatch.setattr("sottovoce.web.server.run", serve)
     command = ["serve", "--port", "0", "--data", str(tmp_path)]
     store = open_store(tmp_path)
     store.publish(ASKED, invited=True)
@@ -563,30 +569,32 @@ def test_the_links_of_an_older_store_go_with_its_upgrade(
     with monkeypatch.context() as patch:
         patch.setattr(schema, "VERSION", 3)
         patch.setattr(schema, "MIGRATIONS", schema.MIGRATIONS[:3])
-        patch.setattr(SQLiteStore, "_forget", lambda self: None)
+        patch.setattr(SQLite, "erase_deleted", lambda self, database: None)
         old = open_place(place)
         old.publish(ASKED, invited=True)
         to = found(old)
         hashes = [tokens.invitation_hash(code) for code in tokens.invite(old, to, 8)]
         for one in hashes:
             name, wave, covariates, body = intake.one(submission(ASKED), to)
-            with old._transaction() as connection:
-                old._run(connection, "UPDATE invitations SET spent = 1 WHERE hash = ?", [one])
-                old._run(connection, "INSERT INTO reports VALUES (?, ?, ?, ?, ?)", [1, name, wave, covariates, body])
+            with old.database.transaction() as connection:
+                old.database.run(connection, "UPDATE invitations SET spent = 1 WHERE hash = ?", [one])
+                old.database.run(
+                    connection, "INSERT INTO reports VALUES (?, ?, ?, ?, ?)", [1, name, wave, covariates, body]
+                )
         assert len(linked_by(old, tmp_path / "work")) == 8
-        if isinstance(old, SQLiteStore):
-            shutil.copytree(old.path.parent, tmp_path / "killed")
+        if isinstance(old.database.dialect, SQLite):
+            shutil.copytree(old.database.dialect.path.parent, tmp_path / "killed")
             place = ["--data", str(tmp_path / "killed")]
         old.close()
     new = open_place(place)
     assert [(len(one), len(other)) for one, other in linked_by(new, tmp_path / "work")] == [(8, 8)]
     assert len(counted(new)) == 8 and spent(new) == set(hashes)
-    if isinstance(new, SQLiteStore):
-        data = new.path.read_bytes()
+    if isinstance(new.database.dialect, SQLite):
+        data = new.database.dialect.path.read_bytes()
         places = [data.index(name) for name in sorted(counted(new))]
         assert places == sorted(places, reverse=True) and all(data.count(name) == 1 for name in counted(new))
     else:
-        ordered = [bytes(row[0]) for row in new._read("SELECT id FROM reports ORDER BY ctid")]
+        ordered = [bytes(row[0]) for row in new.database.read("SELECT id FROM reports ORDER BY ctid")]
         assert ordered == sorted(ordered)
     new.close()
 
@@ -599,7 +607,7 @@ def test_all_files_of_a_store_are_for_their_owner_alone(tmp_path: Path) -> None:
     connection.execute("CREATE TABLE x (y)")
     (tmp_path / "collector.sqlite-wal").chmod(0o644)
     connection.execute("DROP TABLE x")
-    store = SQLiteStore(path)
+    store = sqlite_store(path)
     store.publish(ASKED, invited=True)
     arrive(store, 3)
     modes = {one.name.removeprefix("collector.sqlite")[:5]: one.stat().st_mode & 0o777 for one in tmp_path.iterdir()}
@@ -609,7 +617,7 @@ def test_all_files_of_a_store_are_for_their_owner_alone(tmp_path: Path) -> None:
 
 
 def test_a_full_disk_keeps_no_report_without_a_key(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    store = SQLiteStore(tmp_path / "x.sqlite")
+    store = sqlite_store(tmp_path / "x.sqlite")
     store.publish(ASKED, invited=True)
     (code,), body = tokens.invite(store, found(store), 1), submission(ASKED)
 
@@ -618,12 +626,12 @@ def test_a_full_disk_keeps_no_report_without_a_key(tmp_path: Path, monkeypatch: 
 
     with monkeypatch.context() as patch:
         patch.setattr(os, "fsync", full)
-        with pytest.raises(Full):
+        with pytest.raises(StoreFull):
             send(store, code, body)
     assert store.waiting(found(store)) == {}
     assert send(store, code, body).accepted == 1 and store.waiting(found(store)) == {0: 1}
     store.close()
-    SQLiteStore(tmp_path / "x.sqlite").close()
+    sqlite_store(tmp_path / "x.sqlite").close()
     assert len(list(tmp_path.glob("*-key-*"))) == 1  # That of the attempt that failed is gone.
 
 
@@ -643,4 +651,4 @@ def test_releasing_needs_no_survey_by_invitation(store: Store) -> None:
     store.publish(survey())
     to = store.survey("habits")
     assert to is not None and not to.invited and store.waiting(to) == {}
-    Releasing.settle(store, to)
+    store.settle(to)

@@ -13,15 +13,18 @@ from typing import Any
 
 import numpy as np
 import pytest
+from collector_service import ANSWERS, LINES, Inside, Outside, submission, survey
 
-from collecting import ANSWERS, LINES, Inside, Outside, submission, survey
-from sottovoce import Mean, wire
-from sottovoce.collector import figures, live
-from sottovoce.collector import overview as overviews
-from sottovoce.collector.overview import Overview, question
-from sottovoce.collector.sqlite import SQLiteStore
-from sottovoce.inference.bounded import anytime_mean, reach
+from sottovoce import Mean
+from sottovoce.collector import live
+from sottovoce.collector.overview import Overview
+from sottovoce.collector.sqlite import sqlite_store
+from sottovoce.device import wire
+from sottovoce.statistics import chart
+from sottovoce.statistics.sequences.bounded_mean import anytime_mean, reach
 from sottovoce.survey import Survey
+from sottovoce.survey import overview as survey_overview
+from sottovoce.survey.overview import question_numbers
 
 WRONG = "sotto_wrong"
 QUICK = {"pause": 0.02, "poll": 0.2, "beat": 0.1}
@@ -29,7 +32,7 @@ QUICK = {"pause": 0.02, "poll": 0.2, "beat": 0.1}
 
 @pytest.fixture
 def inside(tmp_path: Path) -> Iterator[Inside]:
-    store = SQLiteStore(tmp_path / "live.sqlite")
+    store = sqlite_store(tmp_path / "live.sqlite")
     store.publish(survey())
     made = Inside(store, rate=None)
     for name, value in QUICK.items():
@@ -143,7 +146,7 @@ def test_the_last_wave_is_shown_or_the_one_that_is_asked_for(inside: Inside) -> 
 
 
 def test_a_closed_and_an_expired_survey_say_so(tmp_path: Path) -> None:
-    store = SQLiteStore(tmp_path / "live.sqlite")
+    store = sqlite_store(tmp_path / "live.sqlite")
     for name, expires in (("old", "2020-01-01T00:00:00Z"), ("done", None)):
         store.publish(survey(name, expires=expires))
     store.close_survey("done")
@@ -216,7 +219,7 @@ def test_a_question_whose_counts_stay_is_not_estimated_again(monkeypatch: pytest
     to = inside.store.survey("habits")
     assert to is not None
     send(inside, 10)
-    calls = counting(monkeypatch, overviews, "figures")
+    calls = counting(monkeypatch, survey_overview, "chart_numbers")
     overview = Overview(to)
     assert overview.state(inside.store.vectors(to)) == overview.state(inside.store.vectors(to))
     assert len(calls) == 3
@@ -233,7 +236,7 @@ def test_there_is_an_end_to_listeners(inside: Inside, monkeypatch: pytest.Monkey
 
 
 def test_a_stream_has_a_lifetime(inside: Inside, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(live, "LIFETIME", 0.2)
+    monkeypatch.setattr(live, "LIFETIME_SECONDS", 0.2)
     answer = inside("GET", "/v1/surveys/habits/live", token=inside.analyst)
     assert answer.status == 200 and answer.body.count(b"event: ") >= 2
 
@@ -282,7 +285,7 @@ def test_who_leaves_is_forgotten(inside: Inside) -> None:
 
 
 def test_who_takes_nothing_is_forgotten_too(inside: Inside, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(live, "PATIENCE", 0.2)
+    monkeypatch.setattr(live, "PATIENCE_SECONDS", 0.2)
     scope = {"type": "http", "method": "GET", "path": "/v1/surveys/habits/live", "query_string": b"", "client": None,
              "headers": [(b"authorization", f"Bearer {inside.analyst}".encode())]}  # fmt: skip
 
@@ -376,14 +379,14 @@ def asked(name: str, count: int = 500) -> tuple[Any, Any]:
 @pytest.mark.parametrize("name", KINDS)
 def test_every_kind_has_figures(name: str) -> None:
     item, tally = asked(name)
-    shown = question(item, tally, 50)
+    shown = question_numbers(item, tally, 50)
     if name == "text":
         assert shown == {"id": "q", "n": 1000, "withheld": "values"}
         return
     rows, json_text = shown["rows"], json.dumps(shown)
     assert "NaN" not in json_text and "Infinity" not in json_text
     count = len(rows["labels"])
-    assert count + shown["more"] == (1000 if name == "choice of many" else count) and count <= figures.ROWS
+    assert count + shown["more"] == (1000 if name == "choice of many" else count) and count <= chart.MAX_ROWS
     for kind in ("respondents", "population", "anytime"):
         if rows[kind] is not None:
             low, high = rows[kind]
@@ -398,7 +401,7 @@ def test_every_kind_has_figures(name: str) -> None:
 @pytest.mark.parametrize("name", ["yes_no", "choice", "multiple", "number"])
 def test_the_curve_goes_through_the_interval_there_is(name: str) -> None:
     item, tally = asked(name)
-    shown = question(item, tally, 50)
+    shown = question_numbers(item, tally, 50)
     at = shown["curve"]["n"].index(tally.n)
     for kind in ("respondents", "population", "anytime"):
         low, high = shown["rows"][kind]
@@ -413,10 +416,10 @@ def test_what_no_chance_explains_is_called_impossible() -> None:
     document = {"sottovoce": 1, "id": "odd", "title": "Odd", "questions": [record, number]}
     first, second = Survey.from_dict(document).publish().questions
     odd = first.mechanism.tally().add_many([0] * 1000)
-    assert question(first, odd, 50)["impossible"] == ["a", "b", "c"]
-    assert question(second, second.mechanism.tally().add_many([1] * 1000), 50)["impossible"] == ["mean"]
+    assert question_numbers(first, odd, 50)["impossible"] == ["a", "b", "c"]
+    assert question_numbers(second, second.mechanism.tally().add_many([1] * 1000), 50)["impossible"] == ["mean"]
     for name in KINDS:
-        assert question(*asked(name), 50).get("impossible", []) == []
+        assert question_numbers(*asked(name), 50).get("impossible", []) == []
 
 
 # The interval for means that holds at every peek.
@@ -455,7 +458,7 @@ def test_an_interval_for_a_mean_surrounds_it() -> None:
     m = Mean(0, 10, epsilon=1.0)
     e = m.tally().add_many(m.randomize_many([2.0] * 500, seed=1)).estimate()
     low, high = anytime_mean(m, e)
-    assert low + high == pytest.approx(2 * e.mean) and high - low > e.interval(population=True)[1] - e.interval()[0]
+    assert low + high == pytest.approx(2 * e.mean) and high - low > e.interval(population=True).high - e.interval().low
     assert np.diff(reach(m, np.arange(10, 1000))).max() < 0
 
 

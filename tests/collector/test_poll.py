@@ -14,13 +14,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import service_processes
 
-import serving
-from sottovoce import poll
 from sottovoce.cli import main
-from sottovoce.collector import open_store
-from sottovoce.errors import ParameterError
-from sottovoce.privacy import log_above
+from sottovoce.collector import open_store, poll, poll_result
+from sottovoce.core.errors import ParameterError
+from sottovoce.core.privacy import log_above
 
 CODE = "import sys; from sottovoce.cli import main; sys.exit(main(sys.argv[1:]))"
 
@@ -78,8 +77,8 @@ def test_voters_and_the_outcome(tmp_path: Path) -> None:
     store = open_store(tmp_path)
     store.publish(survey)
     store.close()
-    assert poll.outcome(tmp_path, survey) is None
-    with serving.nursery() as nursery:
+    assert poll_result.outcome(tmp_path, survey) is None
+    with service_processes.nursery() as nursery:
         child = nursery.start(["--data", str(tmp_path)])
         answers = ["yes"] * 15 + ["no"] * 5
         assert poll.vote(f"{child.url}/v1/surveys/{survey.id}", answers, 0.0, threading.Event()) == 20
@@ -87,18 +86,18 @@ def test_voters_and_the_outcome(tmp_path: Path) -> None:
         ended.set()
         assert poll.vote(f"{child.url}/v1/surveys/{survey.id}", answers, 10.0, ended) == 0
         child.kill(signal.SIGTERM)
-    result: Any = poll.outcome(tmp_path, survey)
+    result: Any = poll_result.outcome(tmp_path, survey)
     assert result.n == 20 and result["yes"].frequency == pytest.approx(0.75, abs=0.01)
-    page = poll.page(survey, result)
+    page = poll_result.page(survey, result)
     assert "<svg" in page and "http" not in page and page.count("<circle") == 2
-    assert "too few" in poll.page(survey, None)
+    assert "too few" in poll_result.page(survey, None)
 
 
 def test_a_question_is_text() -> None:
     survey = poll.ballot("<script>alert(1)</script>", ["<b>", "&"])
     tally = survey.question("vote").mechanism.tally()
     tally.add_many([0, 1, 1])
-    page = poll.page(survey, tally.estimate())
+    page = poll_result.page(survey, tally.estimate())
     assert "<script>" not in page and "<b>" not in page and "&lt;b&gt;" in page
 
 

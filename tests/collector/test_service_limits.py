@@ -8,29 +8,29 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import shuffler_service
+from collector_service import ARROW, JSON, LINES, Inside, arrow, submission, survey
 
-import shuffling
-from collecting import ARROW, JSON, LINES, Inside, arrow, submission, survey
-from sottovoce import wire
-from sottovoce.collector import tokens
-from sottovoce.collector.sqlite import SQLiteStore
+from sottovoce.collector import Store, tokens
+from sottovoce.collector.sqlite import sqlite_store
+from sottovoce.core.errors import ParameterError, ReportError
 from sottovoce.curators.task import check_name
-from sottovoce.envelope import SEALED
-from sottovoce.errors import ParameterError, ReportError
+from sottovoce.device import wire
+from sottovoce.device.envelope import SEALED
 from sottovoce.shuffler import Shuffler
 from sottovoce.survey import Survey
 from sottovoce.survey.document import MAX_BYTES as SURVEY_BYTES
 
 
 @pytest.fixture
-def store(tmp_path: Path) -> SQLiteStore:
-    opened = SQLiteStore(tmp_path / "limits.sqlite")
+def store(tmp_path: Path) -> Store:
+    opened = sqlite_store(tmp_path / "limits.sqlite")
     opened.publish(survey())
     return opened
 
 
 @pytest.fixture
-def inside(store: SQLiteStore) -> Iterator[Inside]:
+def inside(store: Store) -> Iterator[Inside]:
     made = Inside(store, rate=None)
     yield made
     made.close()
@@ -61,10 +61,10 @@ def _line(size: int) -> bytes:
 
 
 @pytest.mark.parametrize("kind", [JSON, LINES, ARROW])
-def test_a_smaller_limit_holds_for_all_kinds(store: SQLiteStore, kind: str) -> None:
+def test_a_smaller_limit_holds_for_all_kinds(store: Store, tmp_path: Path, kind: str) -> None:
     body = arrow(survey(), 2) if kind == ARROW else submission(survey())
     for limit, status in ((len(body), 200), (len(body) - 1, 413)):
-        made = Inside(SQLiteStore(store.path.with_name(f"{limit}.sqlite")), rate=None, max_body=limit)
+        made = Inside(sqlite_store(tmp_path / f"{limit}.sqlite"), rate=None, max_body=limit)
         made.store.publish(survey())
         assert made.send(body, kind).status == status
         made.close()
@@ -72,13 +72,13 @@ def test_a_smaller_limit_holds_for_all_kinds(store: SQLiteStore, kind: str) -> N
 
 
 def test_one_submission(inside: Inside) -> None:
-    assert wire.decode(padded(submission(survey()), wire.MAX_BYTES), survey()).wave == 0
+    assert wire.decode(padded(submission(survey()), wire.MAX_SUBMISSION_BYTES), survey()).wave == 0
     with pytest.raises(ReportError, match="at most 1,048,576 bytes, got 1,048,577"):
-        wire.decode(padded(submission(survey()), wire.MAX_BYTES + 1), survey())
+        wire.decode(padded(submission(survey()), wire.MAX_SUBMISSION_BYTES + 1), survey())
 
 
 @pytest.mark.parametrize("kind", [JSON, LINES, ARROW])
-def test_the_number_of_reports(store: SQLiteStore, kind: str) -> None:
+def test_the_number_of_reports(store: Store, kind: str) -> None:
     made = Inside(store, rate=None, max_reports=4)
     for count, status in ((4, 200), (6, 413), (5, 413)):
         if kind == ARROW and count % 2:
@@ -125,43 +125,43 @@ def test_published_surveys(inside: Inside) -> None:
 
 
 def test_envelopes(tmp_path: Path) -> None:
-    from test_shuffler import Running
-
-    asked = shuffling.survey()
-    sent = shuffling.sealed(asked)
+    asked = shuffler_service.survey()
+    sent = shuffler_service.sealed(asked)
     for limit, status in ((len(sent), 200), (len(sent) - 1, 413)):
         folder = tmp_path / str(limit)
         folder.mkdir()
-        store = shuffling.shuffler_store(folder, asked)
-        running = Running(Shuffler(store, shuffling.SHUFFLER, "http://127.0.0.1:9", rate=None, max_body=limit))
+        store = shuffler_service.shuffler_store(folder, asked)
+        running = shuffler_service.RunningShuffler(
+            Shuffler(store, shuffler_service.SHUFFLER, "http://127.0.0.1:9", rate=None, max_body=limit)
+        )
         assert running.send(sent, SEALED).status == status
         assert running.app.budget.taken == 0
         running.close()
 
 
 def test_batches(tmp_path: Path) -> None:
-    asked = shuffling.survey()
-    reports = [inner for _, inner in shuffling.noise(asked, 10)]
+    asked = shuffler_service.survey()
+    reports = [inner for _, inner in shuffler_service.noise(asked, 10)]
     from sottovoce.collector.batches import Batches
-    from sottovoce.envelope import MAX_BATCH, Batch
+    from sottovoce.device.envelope import MAX_BATCH_BYTES, ShuffledBatch
 
-    body = Batch(bytes(16), 0, reports).to_bytes(asked, shuffling.SHUFFLER)
+    body = ShuffledBatch(bytes(16), 0, reports).to_bytes(asked, shuffler_service.SHUFFLER)
     for limit, status in ((len(body), 200), (len(body) - 1, 413)):
         folder = tmp_path / str(limit)
         folder.mkdir()
-        made = Inside(shuffling.collector_store(folder, asked), rate=None, keys=[shuffling.ANALYST])
-        made.app.router.add(Batches(made.app, [shuffling.ANALYST], limit).routes())
-        headers = shuffling.batch_headers(asked, body)
+        made = Inside(shuffler_service.collector_store(folder, asked), rate=None, keys=[shuffler_service.ANALYST])
+        made.app.router.add(Batches(made.app, [shuffler_service.ANALYST], limit).routes())
+        headers = shuffler_service.batch_headers(asked, body)
         assert made("POST", "/v1/surveys/habits/batches", body, SEALED, **headers).status == status
         assert made.app.budget.taken == 0
         made.close()
-    assert MAX_BATCH == 2**28
+    assert MAX_BATCH_BYTES == 2**28
 
 
 # Names.
 
 
-def test_names_of_tokens(store: SQLiteStore) -> None:
+def test_names_of_tokens(store: Store) -> None:
     assert tokens.create(store, "analyst", "n" * 64)[1] == "n" * 64
     assert tokens.create(store, "analyst", "n")[1] == "n"
     for name in ("n" * 65, ""):

@@ -14,8 +14,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sottovoce import canonical
-from sottovoce.errors import ParameterError
+from sottovoce.core import canonical
+from sottovoce.core.errors import ParameterError
 
 NODE = shutil.which("node")
 
@@ -130,7 +130,7 @@ def texts() -> st.SearchStrategy[str]:
 
 numbers = st.floats(allow_nan=False, allow_infinity=False)
 values = st.recursive(
-    st.none() | st.booleans() | texts() | st.integers(-canonical.MOST, canonical.MOST) | numbers,
+    st.none() | st.booleans() | texts() | st.integers(-canonical.MAX_INTEGER, canonical.MAX_INTEGER) | numbers,
     lambda inner: st.lists(inner, max_size=4) | st.dictionaries(texts(), inner, max_size=4),
     max_leaves=20,
 )

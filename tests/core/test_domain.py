@@ -13,8 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import sottovoce as sv
-from sottovoce.domain import Domain, is_missing
-from sottovoce.errors import DomainError, ParameterError
+from sottovoce.core.domain import Domain, is_missing
+from sottovoce.core.errors import DomainError, ParameterError
 
 labels = st.lists(
     st.one_of(st.text(min_size=1), st.integers(), st.floats(allow_nan=False, allow_infinity=False)),

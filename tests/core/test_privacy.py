@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sottovoce.errors import ParameterError
-from sottovoce.privacy import (
+from sottovoce.core.errors import ParameterError
+from sottovoce.core.privacy import (
     GRID,
     Probability,
     check_epsilon,

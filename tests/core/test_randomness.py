@@ -13,14 +13,16 @@ from typing import Any
 
 import numpy as np
 import pytest
+from compiled_loops import compiled_loops
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sottovoce import KRR, kernels, randomness
-from sottovoce.errors import ParameterError
-from sottovoce.kernels import SPARE, below
-from sottovoce.privacy import GRID, Probability
-from sottovoce.randomness import ROOM, SYSTEM, Keystream, Replay, threshold
+from sottovoce import KRR
+from sottovoce.core import kernels, randomness
+from sottovoce.core.errors import ParameterError
+from sottovoce.core.kernels import UNUSED_BITS, below
+from sottovoce.core.privacy import GRID, Probability
+from sottovoce.core.randomness import BUFFER_WORDS, SYSTEM, Keystream, Replay, threshold
 
 on_grid = st.integers(1, GRID - 1)
 
@@ -82,7 +84,7 @@ class Chosen(Keystream):
         self.numbers = iter(numbers)
 
     def words(self, count: int) -> np.ndarray:
-        return np.array([next(self.numbers) << SPARE | 1234 for _ in range(count)], dtype=np.uint64)
+        return np.array([next(self.numbers) << UNUSED_BITS | 1234 for _ in range(count)], dtype=np.uint64)
 
     lent = words
 
@@ -110,7 +112,7 @@ def test_a_response_rejects_the_incomplete_run_too(way: str, monkeypatch: pytest
 
 
 def test_a_careless_response_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
-    compiled: Any = pytest.importorskip("sottovoce.kernels.compiled", exc_type=ImportError)
+    compiled = compiled_loops()
 
     class Careless:
         @staticmethod
@@ -127,8 +129,8 @@ def test_a_loop_is_fed_until_its_words_are_fair() -> None:
     seen, last = [], GRID - 9
 
     def loop(coins: Any, some: Any) -> bool:
-        seen.append([[word >> SPARE for word in column.tolist()] for column in (coins, some)])
-        return bool((some >> np.uint64(SPARE) <= last).all())
+        seen.append([[word >> UNUSED_BITS for word in column.tolist()] for column in (coins, some)])
+        return bool((some >> np.uint64(UNUSED_BITS) <= last).all())
 
     Chosen([5, GRID - 1, 7, GRID - 1, GRID - 2, last]).feed(loop, 2, Probability(1, 2), 12)
     assert seen == [[[5, GRID - 1], [7, GRID - 1]], [[5, GRID - 1], [7, last]]]
@@ -147,7 +149,7 @@ def test_what_is_lent_is_nobody_elses() -> None:
     with inner.settled():
         assert np.shares_memory(inner.lent(100), words)
     assert not np.shares_memory(outer.lent(100), words), "once given back, it is not used any more"
-    assert outer.lent(ROOM).size == ROOM, "much is not lent but given"
+    assert outer.lent(BUFFER_WORDS).size == BUFFER_WORDS, "much is not lent but given"
 
 
 @pytest.mark.parametrize("shape", [(3, 5), (8, 16), (1, 1)])
@@ -231,7 +233,7 @@ def test_a_process_id_that_is_given_out_again_does_not_repeat_bits(monkeypatch: 
 
 FORKED_STREAMS = """
 import os, sys, threading
-from sottovoce.randomness import SYSTEM, Keystream
+from sottovoce.core.randomness import SYSTEM, Keystream
 
 def draw(streams):
     return [stream.words(4).tobytes().hex() for stream in streams] + [str(SYSTEM.draw())]

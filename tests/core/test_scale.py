@@ -15,9 +15,9 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from contract import every_draw
 from sottovoce import DomainError, ParameterError, Scale
-from sottovoce.randomness import SYSTEM, Keystream, Replay, Source
+from sottovoce.core.randomness import SYSTEM, Keystream, Replay, Source
+from sottovoce.testing import every_draw
 
 numbers = st.floats(-1e9, 1e9)
 

@@ -7,19 +7,19 @@ import os
 import stat
 
 import pytest
+import shuffler_service
 from cryptography.hazmat.primitives.asymmetric import x25519
 
-import shuffling
-from sottovoce import envelope
-from sottovoce.envelope import Batch
-from sottovoce.errors import SealError
-from sottovoce.sealing import OVERHEAD, PrivateKey, PublicKey
+from sottovoce.core.errors import SealError
+from sottovoce.core.sealing import SEALING_BYTES, PrivateKey, PublicKey
+from sottovoce.device import envelope
+from sottovoce.device.envelope import ShuffledBatch
 
 
 def test_what_is_sealed_opens_with_its_key_and_purpose_alone() -> None:
     key, other = PrivateKey.generate(), PrivateKey.generate()
     sealed = key.public.seal(b"yes", info=b"a")
-    assert len(sealed) == 3 + OVERHEAD and key.public.seal(b"yes", info=b"a") != sealed
+    assert len(sealed) == 3 + SEALING_BYTES and key.public.seal(b"yes", info=b"a") != sealed
     assert key.open(sealed, info=b"a") == b"yes"
     for who, what, why in ((other, sealed, b"a"), (key, sealed, b"b"), (key, sealed[:-1], b"a"), (key, b"", b"a")):
         with pytest.raises(SealError, match="does not open"):
@@ -74,13 +74,13 @@ def test_a_key_has_32_bytes() -> None:
 
 def test_the_code_of_a_batch_by_hand() -> None:
     """HMAC-SHA256 of the batch, under one of the survey's digest, under the secret that the two keys share."""
-    asked = shuffling.survey()
-    batch = Batch(b"\x01" * 16, 1, [b"\x02" * envelope.inner_size(asked)] * 3)
+    asked = shuffler_service.survey()
+    batch = ShuffledBatch(b"\x01" * 16, 1, [b"\x02" * envelope.inner_size(asked)] * 3)
     content = b"\x01" * 16 + b"\x00\x00\x00\x01" + 3 * (b"\x02" * envelope.inner_size(asked))
-    shared = x25519.X25519PrivateKey.from_private_bytes(shuffling.ANALYST.data).exchange(
-        x25519.X25519PublicKey.from_public_bytes(shuffling.SHUFFLER.public.data)
+    shared = x25519.X25519PrivateKey.from_private_bytes(shuffler_service.ANALYST.data).exchange(
+        x25519.X25519PublicKey.from_public_bytes(shuffler_service.SHUFFLER.public.data)
     )
     secret = hmac.new(shared, f"sottovoce batch {asked.digest}".encode(), "sha256").digest()
     code = hmac.new(secret, content, "sha256").digest()
-    assert batch.to_bytes(asked, shuffling.SHUFFLER) == content + code
-    assert Batch.read(content + code, asked, shuffling.ANALYST) == batch
+    assert batch.to_bytes(asked, shuffler_service.SHUFFLER) == content + code
+    assert ShuffledBatch.read(content + code, asked, shuffler_service.ANALYST) == batch

@@ -4,21 +4,22 @@ from __future__ import annotations
 
 import asyncio
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
+from curator_group import Group, write
 
-from federating import Group, write
-from sottovoce import canonical
 from sottovoce.cli import main
-from sottovoce.collector.hosts import host_of
-from sottovoce.collector.http import Request
+from sottovoce.core import canonical
+from sottovoce.core.errors import Refusal, StoreError
+from sottovoce.core.sealing import PrivateKey
 from sottovoce.curators import Identity, app, signature
 from sottovoce.curators.app import CuratorApp
 from sottovoce.curators.identity import digest, to_base64
-from sottovoce.errors import Refusal
-from sottovoce.sealing import PrivateKey
+from sottovoce.web.hosts import host_of
+from sottovoce.web.http import Request
 
 JSON = {"content-type": "application/json", "host": "127.0.0.1:8100"}
 
@@ -92,6 +93,39 @@ def test_a_foreign_page_makes_no_curator_agree(group: Group, headers: dict[str, 
 def test_a_curator_is_asked_by_its_address_or_its_names(group: Group, host: str) -> None:
     made = CuratorApp(group.curators["north"], hosts=lambda: ["north.example"])
     assert call(made, "/v1/tasks/agree", proposal(group), JSON | {"host": host})[0] == 200
+
+
+def test_what_a_curator_counts_is_for_its_own_machine(group: Group) -> None:
+    made = CuratorApp(group.curators["north"])
+    assert call(made, "/v1/tasks/agree", proposal(group))[0] == 200
+    assert call(made, "/v1/tasks/share", b"{}")[0] == 400
+    assert call(made, "/metrics", headers=JSON | {"x-forwarded-for": "10.1.2.3"}, method="GET")[0] == 404
+    assert call(made, "/metrics", headers=JSON | {"origin": "https://evil.example"}, method="GET")[0] == 403
+    text = made.metrics.text(local=True).decode()
+    assert 'sottovoce_requests_total{status="400"} 1.0\n' in text
+    assert 'sottovoce_request_seconds_count{method="POST",route="/v1/tasks/agree"} 1.0\n' in text
+
+
+def test_errors_of_a_curator_have_the_shape_of_all_services(
+    group: Group, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """And a failure that nobody foresaw is logged without what was sent."""
+    made = CuratorApp(group.curators["north"])
+    assert call(made, "/v1/tasks/agree", method="GET")[1]["error"]["code"] == "bad_method"
+    assert call(made, "/v1/tasks/more")[1]["error"]["code"] == "not_found"
+    for error, status, code in ((StoreError("x"), 503, "storage_unavailable"), (KeyError("secret"), 500, "internal")):
+        monkeypatch.setattr(made.curator, "agree", fail_with(error))
+        answer = call(made, "/v1/tasks/agree", proposal(group))
+        assert (answer[0], answer[1]["error"]["code"]) == (status, code)
+        assert made.metrics.counts["failed", code] == 1
+    assert "KeyError" in caplog.text and "secret" not in caplog.text and "jobs" not in caplog.text
+
+
+def fail_with(error: Exception) -> Callable[..., Any]:
+    def fail(task: Any) -> Any:
+        raise error
+
+    return fail
 
 
 def test_two_hosts_are_none(group: Group) -> None:

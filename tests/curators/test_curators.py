@@ -12,33 +12,39 @@ from typing import Any
 
 import numpy as np
 import pytest
+import sqlite_crash
+from curator_group import (
+    HISTOGRAM,
+    NAMES,
+    TOLERANT,
+    CuratorKiller,
+    Group,
+    Processes,
+    adult,
+    is_right,
+    killer,
+    processes,
+    write,
+)
+from noise_fit import FALSE_ALARM, chi_square
 
-import crash
-from federating import HISTOGRAM, NAMES, Group, Processes, adult, killer, processes, truth, write
-from sottovoce import canonical
 from sottovoce.cli import main
-from sottovoce.curators import Card, Identity, Published, Remote, Task, ahead, federate, read_peers
-from sottovoce.curators.coordinator import Run
+from sottovoce.core import canonical
+from sottovoce.core.errors import FileError, ParameterError, Refusal, ReportError, SealError
+from sottovoce.core.randomness import Keystream
+from sottovoce.core.sealing import PrivateKey
+from sottovoce.curators import Card, Identity, Remote, Task, federate, noise_ahead, read_peers
+from sottovoce.curators.coordinator import TaskRun
 from sottovoce.curators.identity import digest, from_base64, to_base64
-from sottovoce.errors import FileError, ParameterError, Refusal, ReportError, SealError
-from sottovoce.models.federated import Average, DivisibleLaplace, Histogram, Parties
-from sottovoce.randomness import Keystream
-from sottovoce.sealing import PrivateKey
-from sottovoce.transport import Rejected, Undelivered
-from test_federated import FALSE_ALARM, chi_square
+from sottovoce.device.http_client import Rejected, Undelivered
+from sottovoce.trust.federated import Average, DivisibleLaplace, Histogram, Parties
 
 STEPS = ("agree", "share", "confirm", "sum")
-TOLERANT: dict[str, Any] = {"threshold": 1, "dropouts": 2}
 
 
 @pytest.fixture
 def group(tmp_path: Path) -> Group:
     return adult(tmp_path, seed=1)
-
-
-def is_right(result: Published) -> bool:
-    """Whether the total is that of the curators in it, to within what noise does once in 10^12."""
-    return bool((abs(result.total - truth(result.curators)) <= result.law.farthest).all())
 
 
 def test_five_curators_add_up_a_column(group: Group) -> None:
@@ -129,7 +135,7 @@ def test_a_crash_at_any_statement_loses_an_answer_and_never_a_charge(group: Grou
         def charges(name: str = f"task-{number}") -> int:
             return sum(one.survey == name for one in group.restart("north").ledger.charges())
 
-        lived = crash.run(number, lambda work=work: canonical.dumps(work()), released)  # type: ignore[misc]
+        lived = sqlite_crash.run(number, lambda work=work: canonical.dumps(work()), released)  # type: ignore[misc]
         assert charges() == 1 or not (released.exists() or step == "sum")
         again = canonical.dumps(work())
         assert not released.exists() or released.read_bytes() == again
@@ -167,7 +173,7 @@ def test_one_name_stands_for_one_task(group: Group) -> None:
 def test_a_task_has_one_roster_and_one_group(group: Group) -> None:
     """A coordinator that had two groups unmasked would learn what lies between them."""
     task = group.task(**TOLERANT)
-    run = Run(task, group)
+    run = TaskRun(task, group)
     federate(task, group)
     shares = {name: curator.share(task.digest, list(NAMES)) for name, curator in group.curators.items()}
     manifests = [shares[name]["message"] for name in NAMES]
@@ -412,7 +418,7 @@ def test_a_store_holds_no_counts(group: Group, tmp_path: Path) -> None:
     """What lies in a curator's file is what it gave out: sealed, signed or sums of pieces."""
     federate(group.task(), group)
     with sqlite3.connect(tmp_path / "north.sqlite") as file:
-        bodies = [json.loads(body) for (body,) in file.execute("SELECT body FROM reports ORDER BY wave")]
+        bodies = [json.loads(body) for (body,) in file.execute("SELECT answer FROM curator_steps ORDER BY rowid")]
     file.close()
     assert [set(body) for body in bodies] == [{"message", "task"}, {"message", "sealed"}, {"message", "manifests"},
                                               {"message"}]  # fmt: skip
@@ -446,7 +452,7 @@ def test_a_task_names_each_curator_and_key_once(group: Group, monkeypatch: pytes
     for twice in ([first, *record["curators"]], [{**first, "name": "again"}, *record["curators"]]):
         with pytest.raises(ParameterError, match=r"once|own"):
             Task.from_dict({**record, "curators": twice})
-    monkeypatch.setattr("sottovoce.models.federated.parties.MAX_CELLS", 60)
+    monkeypatch.setattr("sottovoce.trust.federated.parties.MAX_CELLS", 60)
     with pytest.raises(ParameterError, match="values times curators"):
         group.task()
 
@@ -486,29 +492,6 @@ def five(tmp_path: Path) -> Iterator[Processes]:
         yield made
 
 
-class Killing(Remote):
-    """Kills some curators just before a step; those that are to come back do so at the next one."""
-
-    def __init__(self, group: Processes, victims: tuple[str, ...], step: str, back: bool = False) -> None:
-        peers = read_peers(group.peers)
-        super().__init__({name: peer.url for name, peer in peers.items()}, timeout=30, attempts=1)
-        self.cards = {name: peer.card for name, peer in peers.items()}
-        self.group, self.victims, self.step, self.back = group, victims, step, back
-
-    def task(self, name: str) -> Task:
-        return Task(name, "occupation", HISTOGRAM, 1.0, Parties(5, **TOLERANT), self.cards)
-
-    def ask(self, name: str, step: str, request: Any) -> Any:
-        if step == self.step and name == NAMES[0] and not self.back:
-            self.group.kill(*(one for one in self.victims if one in self.group.running))
-        if step == self.step and name in self.victims:
-            if not self.back:
-                raise Undelivered("killed")
-            self.group.kill(name)
-            self.group.start(name)
-        return super().ask(name, step, request)
-
-
 def test_five_processes_with_two_killed_half_way(five: Processes, capsys: pytest.CaptureFixture[str]) -> None:
     """The command line first; then two curators are killed before they share."""
     asked = [
@@ -528,7 +511,7 @@ def test_five_processes_with_two_killed_half_way(five: Processes, capsys: pytest
     assert record["n"] == 32_561 and abs(record["estimate"][0]["value"] - 3650) < 100
     assert main(["federate", str(five.peers), "--id", "none", "-c", "nothing", "-d", "a,b", "--attempts", "1"]) == 2
     assert "there is no column 'nothing' here" in capsys.readouterr().err
-    network = Killing(five, ("east", "west"), "share")
+    network = CuratorKiller(five, ("east", "west"), "share")
     result = federate(network.task("second"), network)
     assert result.curators == ("north", "south", "centre") and is_right(result)
     with pytest.raises(Rejected, match=r"400 bad_request.*the step agree takes task"):
@@ -548,12 +531,12 @@ def test_five_processes_with_two_killed_half_way(five: Processes, capsys: pytest
 def test_two_processes_killed_at_each_step_in_turn(five: Processes) -> None:
     """The result is right, over the survivors or over all; and so it is when they come back after a crash."""
     for step in STEPS:
-        network = Killing(five, ("east", "west"), step)
+        network = CuratorKiller(five, ("east", "west"), step)
         result = federate(network.task(f"{step}-killed"), network)
         assert set(result.dropped) == {"east", "west"} and is_right(result)
         assert len(result.curators) == (3 if step in ("agree", "share") else 5)
         five.start("east", "west")
-        network = Killing(five, ("west",), step, back=True)
+        network = CuratorKiller(five, ("west",), step, back=True)
         result = federate(network.task(f"{step}-restarted"), network)
         assert not result.dropped and is_right(result)
 
@@ -561,7 +544,7 @@ def test_two_processes_killed_at_each_step_in_turn(five: Processes) -> None:
 @pytest.mark.slow
 def test_three_processes_killed_at_each_step_in_turn(five: Processes) -> None:
     for step in STEPS[:3]:
-        network = Killing(five, ("north", "east", "west"), step)
+        network = CuratorKiller(five, ("north", "east", "west"), step)
         with pytest.raises(Refusal, match="nothing is published"):
             federate(network.task(step), network)
         five.start("north", "east", "west")
@@ -645,4 +628,8 @@ def test_pieces_are_given_out_after_a_time_that_was_fixed_before_the_draw(
     monkeypatch.setattr(time, "sleep", waited.append)
     share()
     assert len(waited) == 1
-    assert 0 < waited[0] <= ahead.DELAY_SECONDS + ahead.SETTLED_SECONDS + 10_000 * ahead.SECONDS_PER_COUNT
+    assert (
+        0
+        < waited[0]
+        <= noise_ahead.DELAY_SECONDS + noise_ahead.SETTLED_SECONDS + 10_000 * noise_ahead.SECONDS_PER_COUNT
+    )

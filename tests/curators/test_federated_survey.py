@@ -11,25 +11,24 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
+import loaded_modules
 import pytest
+from curator_group import NAMES as FIVE
+from curator_group import CuratorKiller, Group, Processes, is_right, processes
+from surveys import CHOICE, CURATED, MULTIPLE, NUMBER, ORDERED, PAGE, PANEL, SHAPE, YES_NO, draft
 
-import loading
-from federating import NAMES as FIVE
-from federating import Group, Processes, processes
 from sottovoce import Survey
 from sottovoce.cli import main
-from sottovoce.client import Respondent
 from sottovoce.collector.layout import Layout
-from sottovoce.curators import Curator, Data, Task, federate, survey_task
+from sottovoce.core.errors import ParameterError, Refusal
+from sottovoce.curators import Curator, CuratorData, Task, federate, survey_task
 from sottovoce.demo.adult import OCCUPATIONS
-from sottovoce.errors import ParameterError, Refusal
-from sottovoce.ledger import Ledger
+from sottovoce.device.ledger import Ledger
+from sottovoce.device.respondent import Respondent
 from sottovoce.mechanisms import mechanism
-from sottovoce.models.federated import Average, Histogram
-from sottovoce.survey.federation import Pooled
+from sottovoce.survey.federation import CuratorGuarantee
 from sottovoce.survey.findings import findings
-from surveys import CHOICE, CURATED, MULTIPLE, NUMBER, ORDERED, PAGE, PANEL, SHAPE, YES_NO, draft
-from test_curators import Killing, is_right
+from sottovoce.trust.federated import Average, Histogram
 
 NAMES = ("north", "east", "south")
 THREE: dict[str, Any] = {"curators": list(NAMES)}
@@ -147,7 +146,7 @@ def test_every_question_gets_the_same_share_of_a_budget() -> None:
 def test_the_guarantee_is_that_of_all_results_together(extra: dict[str, Any]) -> None:
     survey = published(federated=THREE | extra, schedule={"waves": 3}, budget=9)
     found, federation = survey.guarantee, survey.federated
-    assert isinstance(found, Pooled) and federation is not None
+    assert isinstance(found, CuratorGuarantee) and federation is not None
     sums: dict[int, Fraction] = {}
     for item in survey.questions:
         noise = federation.parties.shares(item.mechanism.epsilon, item.query().sensitivity)
@@ -189,11 +188,11 @@ def test_a_device_sends_nothing_to_curators(tmp_path: Path) -> None:
 
 def test_a_device_reviews_it_with_the_standard_library_alone(tmp_path: Path) -> None:
     program = f"""
-from sottovoce.client import Respondent
+from sottovoce.device.respondent import Respondent
 review = Respondent({str(tmp_path / "me.sqlite")!r}).review(sys.stdin.buffer.read())
 print(review.refusal is not None, review.survey.guarantee.within <= review.epsilon)
 """
-    assert loading.run(program, published().canonical()) == "True True\n[]\n"
+    assert loaded_modules.run(program, published().canonical()) == "True True\n[]\n"
 
 
 def test_a_collector_takes_no_survey_among_curators() -> None:
@@ -343,7 +342,7 @@ def test_a_column_may_have_another_heading(tmp_path: Path) -> None:
     survey = published(CHOICE, budget=30)
     group = Surveyed(tmp_path, survey)
     for name, path in write(tmp_path, "Q1,Q2,Q3").items():
-        group.curators[name].data = Data(path, {"travel": "Q2"})
+        group.curators[name].data = CuratorData(path, {"travel": "Q2"})
     assert abs(federate(survey_task(survey, "travel", group.cards), group).total - COUNTS["travel"]).max() <= 3
 
 
@@ -356,7 +355,9 @@ def test_missing_answers_of_every_file_are_counted_as_such(tmp_path: Path) -> No
     (tmp_path / "a.csv").write_text("x,y\n,1\nNone,1\nnan,1\n1,1\n")
     parquet.write_table(pa.table({"x": [1.0, float("nan"), None, 2.5]}), tmp_path / "b.parquet")
     parquet.write_table(pa.table({"x": ["None", None, "", "1"]}), tmp_path / "c.parquet")
-    found = {name: Data(tmp_path / name).count("x", query)[0].tolist() for name in ("a.csv", "b.parquet", "c.parquet")}
+    found = {
+        name: CuratorData(tmp_path / name).count("x", query)[0].tolist() for name in ("a.csv", "b.parquet", "c.parquet")
+    }
     assert found["b.parquet"] == [0, 0, 1, 2] and found["c.parquet"] == [1, 0, 1, 2]
     assert sum(found["a.csv"]) == 4 and found["a.csv"][0] == 1 and found["a.csv"][2] == 1
 
@@ -420,12 +421,12 @@ def test_five_processes_ask_a_survey_with_two_killed_at_each_step_in_turn(tmp_pa
     with processes(tmp_path) as group:
         group.start(*FIVE, more=more)
         for wave, step in enumerate(("agree", "share", "confirm", "sum")):
-            network = Killing(group, ("east", "west"), step)
+            network = CuratorKiller(group, ("east", "west"), step)
             result = federate(survey_task(survey, "occupation", network.cards, wave), network)
             assert set(result.dropped) == {"east", "west"} and is_right(result)
             assert len(result.curators) == (3 if step in ("agree", "share") else 5)
             group.start("east", "west", more=more)
-        network = Killing(group, (), "nothing")
+        network = CuratorKiller(group, (), "nothing")
         with pytest.raises(Refusal, match="by survey habits the epsilon must be"):
             federate(replace(survey_task(survey, "occupation", network.cards), epsilon=3.0), network)
 

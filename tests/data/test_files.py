@@ -20,11 +20,12 @@ import pyarrow.parquet as pq
 import pytest
 
 import sottovoce as sv
-from sottovoce import files
-from sottovoce.cli import counting, main
-from sottovoce.errors import FileError
-from sottovoce.files import pipeline, tables
-from sottovoce.reports import Reports
+from sottovoce import data as files
+from sottovoce.cli import main
+from sottovoce.core.errors import FileError
+from sottovoce.core.reports import Reports
+from sottovoce.data import pipeline, tables
+from sottovoce.data import tally as counting
 
 LABELS = ["tea", "coffee", "milk", "water"]
 ROWS = 50_000
@@ -35,7 +36,7 @@ def short_batches(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A file of ordinary length in many batches."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(files.reports, "BATCH_ROWS", 3_000)
-    monkeypatch.setattr(tables, "BLOCK", 2**14)
+    monkeypatch.setattr(tables, "BLOCK_BYTES", 2**14)
 
 
 def threads(monkeypatch: pytest.MonkeyPatch, count: int) -> None:
@@ -84,7 +85,7 @@ def test_results_come_in_order_with_few_under_way(monkeypatch: pytest.MonkeyPatc
     for done, result in enumerate(files.in_order(task, parts()), 1):
         assert result == -done
         most = max(most, read - done)
-    assert done == 100 and most <= pipeline.AHEAD * count
+    assert done == 100 and most <= pipeline.PARTS_PER_THREAD * count
 
 
 @pytest.mark.parametrize("count", [1, 4])
@@ -137,10 +138,10 @@ def test_a_seed_gives_the_same_reports_on_any_number_of_threads(monkeypatch: pyt
     assert (batch[:3000] != batch[3000:6000]).any(), "batches do not repeat one another's draws"
 
 
-@pytest.mark.parametrize("own", [counting.OWN_BYTES, 0])
+@pytest.mark.parametrize("own", [counting.MAX_OWN_BYTES, 0])
 def test_counts_are_those_of_one_thread(monkeypatch: pytest.MonkeyPatch, own: int) -> None:
     assert randomize(write("a.parquet", column()), "r.parquet", "--seed", "1") == 0
-    monkeypatch.setattr(counting, "OWN_BYTES", own)
+    monkeypatch.setattr(counting, "MAX_OWN_BYTES", own)
     expected = {name: m.tally() for name, m in files.ReportFile(Path("r.parquet")).mechanisms.items()}
     for part in files.ReportFile(Path("r.parquet")):
         for name, reports in part.items():
@@ -148,14 +149,14 @@ def test_counts_are_those_of_one_thread(monkeypatch: pytest.MonkeyPatch, own: in
     assert expected["drink"].n == ROWS and expected["drink"].simulated
     for count in (1, 2, 5):
         threads(monkeypatch, count)
-        assert counting.counted((Path("r.parquet"),)) == expected
+        assert files.tally_files((Path("r.parquet"),)) == expected
 
 
-@pytest.mark.parametrize("many", [counting.MANY, 0])
+@pytest.mark.parametrize("many", [counting.EXPECTED_REPORTS, 0])
 def test_reports_that_stand_for_several_values_are_counted_by_outcome(
     monkeypatch: pytest.MonkeyPatch, many: int
 ) -> None:
-    monkeypatch.setattr(counting, "MANY", many)
+    monkeypatch.setattr(counting, "EXPECTED_REPORTS", many)
     threads(monkeypatch, 3)
     asked: dict[str, sv.Mechanism] = {
         "set": sv.Subset(8, 1.0),
@@ -166,12 +167,12 @@ def test_reports_that_stand_for_several_values_are_counted_by_outcome(
     parts = [{name: column[at : at + 7_000] for name, column in columns.items()} for at in range(0, ROWS, 7_000)]
     files.write_reports(Path("r.parquet"), asked, parts)
     expected = {name: m.tally().add_many(columns[name]) for name, m in asked.items()}
-    assert counting.counted((Path("r.parquet"),)) == expected
+    assert files.tally_files((Path("r.parquet"),)) == expected
     bad = columns["set"].data.copy()
     bad[ROWS - 3] = 28
     files.write_reports(Path("bad.parquet"), {"set": asked["set"]}, [{"set": Reports(asked["set"], bad, True)}])
     with pytest.raises(FileError, match=r"bad\.parquet: a report must be from 0 to 27, got 28"):
-        counting.counted((Path("bad.parquet"),))
+        files.tally_files((Path("bad.parquet"),))
 
 
 def test_small_parts_are_written_in_large_groups() -> None:

@@ -10,8 +10,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from sottovoce.errors import MissingDependencyError
-from sottovoce.java import _wrapped, ensure_java
+from sottovoce.core.errors import MissingDependencyError
+from sottovoce.data.java import _wrapped, ensure_java
 
 
 @pytest.fixture
@@ -56,7 +56,7 @@ def test_what_is_there_stays(bare: Path, monkeypatch: pytest.MonkeyPatch) -> Non
 
 PROGRAM = """
 import os, sottovoce as sv
-from sottovoce import spark
+from sottovoce.data import spark
 session = spark.session("local[1]")
 m = sv.KRR(3, epsilon=1.0)
 table = session.range(300).selectExpr("id % 3 as report")

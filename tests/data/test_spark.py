@@ -22,22 +22,22 @@ import numpy as np
 import pytest
 
 import sottovoce as sv
-from sottovoce import files
-from sottovoce.errors import FileError, MissingDependencyError, ParameterError
+from sottovoce import data as files
+from sottovoce.core.errors import FileError, MissingDependencyError, ParameterError
 
 pytestmark = [
     pytest.mark.slow,
     pytest.mark.filterwarnings("ignore::FutureWarning", "ignore::DeprecationWarning", "ignore::ResourceWarning"),
 ]
-PAGE = Path(__file__).parent.parent / "docs" / "spark.md"
+PAGE = Path(__file__).parents[2] / "docs" / "spark.md"
 KRR, UNARY = sv.KRR(["a", "b", "c"], epsilon=1.0), sv.Unary(13, epsilon=2.0)
 
 
 @pytest.fixture(scope="module")
 def spark() -> Iterator[Any]:
     pytest.importorskip("pyspark")
-    from sottovoce import spark as engine
-    from sottovoce.java import ensure_java
+    from sottovoce.data import spark as engine
+    from sottovoce.data.java import ensure_java
 
     try:
         ensure_java()
@@ -76,7 +76,7 @@ def locally(paths: list[Path]) -> dict[str, Any]:
 
 
 def test_several_questions_in_one_pass_give_the_same_integers(spark: Any, reports: list[Path]) -> None:
-    from sottovoce import spark as engine
+    from sottovoce.data import spark as engine
 
     frame, mechanisms, simulated = engine.read(spark, reports)
     assert simulated and mechanisms == {"answer": KRR, "page": UNARY}
@@ -91,7 +91,7 @@ def test_several_batches_in_a_partition_and_several_parts_in_a_branch(
     spark: Any, reports: list[Path], partitions: int
 ) -> None:
     """Batches of 100 rows, so that a partition has many of them; 40 partitions are merged in 16 branches."""
-    from sottovoce import spark as engine
+    from sottovoce.data import spark as engine
 
     pa = pytest.importorskip("pyarrow")
     assert partitions < engine.BRANCHES or partitions > 2 * engine.BRANCHES
@@ -116,7 +116,7 @@ def test_several_batches_in_a_partition_and_several_parts_in_a_branch(
 
 def test_reports_of_more_than_32_bits(spark: Any, tmp_path: Path) -> None:
     """Spark has no such integers without a sign: it reads them as decimals."""
-    from sottovoce import spark as engine
+    from sottovoce.data import spark as engine
 
     wide, path = sv.Subset(100, epsilon=2.5), tmp_path / "wide.parquet"
     reports = wide.randomize_many(np.arange(1000) % 100, seed=1)
@@ -128,7 +128,7 @@ def test_reports_of_more_than_32_bits(spark: Any, tmp_path: Path) -> None:
 
 
 def test_simulated_reports_stay_marked(spark: Any, reports: list[Path], tmp_path: Path) -> None:
-    from sottovoce import spark as engine
+    from sottovoce.data import spark as engine
 
     frame, mechanisms, _ = engine.read(spark, reports)
     chosen = frame.filter("answer > 0").select("page", "answer").repartition(2).limit(100)
@@ -139,7 +139,7 @@ def test_simulated_reports_stay_marked(spark: Any, reports: list[Path], tmp_path
 
 
 def test_groups(spark: Any) -> None:
-    from sottovoce import spark as engine
+    from sottovoce.data import spark as engine
 
     codes = KRR.randomize_many(["a"] * 600, seed=1).data.tolist()
     rows = [(code, ["x", "y", None][at % 3], at % 2 == 0) for at, code in enumerate(codes)]
@@ -153,7 +153,7 @@ def test_groups(spark: Any) -> None:
 
 def test_columns_may_be_called_anything(spark: Any) -> None:
     """Also what the columns of counts are called, whose case makes no difference to Spark."""
-    from sottovoce import spark as engine
+    from sottovoce.data import spark as engine
 
     names = ["n", "Cells", "question", "branch", "group_1", "report_0", "row", "a.b", "c`d"]
     frame = spark.createDataFrame([(1, *range(9)), (2, *range(9))], ["q.1", *names])
@@ -162,7 +162,7 @@ def test_columns_may_be_called_anything(spark: Any) -> None:
 
 def test_groups_of_times_and_numbers(spark: Any) -> None:
     """A time is the same in every time zone, and what is not a number is one group."""
-    from sottovoce import spark as engine
+    from sottovoce.data import spark as engine
 
     hour, day = datetime.datetime(2026, 1, 31, 23, 30, 0, 5), datetime.date(1969, 12, 31)
     rows = [(at % 3, *[(hour, hour, day, math.nan), (None, None, None, 0.5)][at % 2]) for at in range(12)]
@@ -180,7 +180,7 @@ def test_groups_of_times_and_numbers(spark: Any) -> None:
 @pytest.mark.parametrize("mechanism", [KRR, sv.Unary(["a", "b", "c"], epsilon=2.0)], ids=["numbers", "bits"])
 def test_answers_are_randomized_on_the_workers(spark: Any, mechanism: Any) -> None:
     """Shares are within 6 standard errors of the truth: false alarms about once in 10^8."""
-    from sottovoce import spark as engine
+    from sottovoce.data import spark as engine
 
     people = spark.createDataFrame([(at, "abbb"[at % 4]) for at in range(4000)], "id long, answer string")
     frame = engine.randomize(people.repartition(4), "answer", mechanism)
@@ -206,7 +206,7 @@ def executors(application: str) -> list[int]:
 
 
 def test_an_executor_is_killed_and_nothing_is_lost_or_counted_twice(spark: Any, reports: list[Path]) -> None:
-    from sottovoce import spark as engine
+    from sottovoce.data import spark as engine
 
     def slowly(batches: Iterator[Any]) -> Iterator[Any]:
         time.sleep(0.5)
@@ -230,7 +230,7 @@ def test_an_executor_is_killed_and_nothing_is_lost_or_counted_twice(spark: Any, 
 
 
 def test_a_stream_adds_every_batch_once(spark: Any, reports: list[Path], tmp_path: Path) -> None:
-    from sottovoce import spark as engine
+    from sottovoce.data import spark as engine
 
     source, questions = tmp_path / "in", {"answer": KRR, "page": UNARY}
     source.mkdir()
@@ -264,7 +264,7 @@ def test_a_stream_adds_every_batch_once(spark: Any, reports: list[Path], tmp_pat
 
 
 def test_bad_input(spark: Any, reports: list[Path], tmp_path: Path) -> None:
-    from sottovoce import spark as engine
+    from sottovoce.data import spark as engine
 
     frame, _, _ = engine.read(spark, reports)
     with pytest.raises(ParameterError, match="no column 'nothing'"):

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 
 import sottovoce as sv
-from sottovoce import spark
+from sottovoce.data import spark
 
 KRR, UNARY = sv.KRR(["a", "b", "c"], epsilon=1.0), sv.Unary(13, epsilon=2.0)
 REPORTS = [0, 1, 2, 2, 1, 1, 0]

@@ -17,10 +17,10 @@ from typing import Any
 
 import pytest
 
-from sottovoce import wire
 from sottovoce.cli import main
+from sottovoce.core.errors import Refusal, SottovoceError
 from sottovoce.demo import crowd, town
-from sottovoce.errors import Refusal, SottovoceError
+from sottovoce.device import wire
 from sottovoce.survey import Survey
 from sottovoce.survey.kinds import KINDS
 
@@ -81,8 +81,8 @@ def test_a_device_is_the_real_one_in_memory(survey: Survey) -> None:
     """It draws once, charges its ledger, refuses beyond the budget, and keeps nothing of what it refused."""
     answers, other = town.person(1, 1), town.survey()
     assert survey.id != other.id, "phones answer a survey once"
-    with closing(crowd.Pocket()) as ledger:
-        device = crowd.Device(ledger)
+    with closing(crowd.MemoryLedger()) as ledger:
+        device = crowd.MemoryDevice(ledger)
         body = device.answer(survey, answers)
         assert body == device.answer(survey, town.person(1, 2))
         assert wire.decode(body, survey).survey == survey.digest

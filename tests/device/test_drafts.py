@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 
 import sottovoce as sv
-from sottovoce.client import Respondent
-from sottovoce.demo.crowd import Device, Pocket
-from sottovoce.errors import Refusal
+from sottovoce.core.errors import Refusal
+from sottovoce.demo.crowd import MemoryDevice, MemoryLedger
+from sottovoce.device.respondent import Respondent
 from sottovoce.survey import Survey
 
 MOOD = {"id": "mood", "text": "Your mood?", "kind": "choice", "values": ["low", "fair", "good"], "epsilon": 1,
@@ -114,18 +114,18 @@ def test_every_history_draws_once_and_pays_for_what_leaves(action: str) -> None:
     """All histories of four steps; the first wave and value may stand for any."""
     first = (action, 0, "low")
     for rest in itertools.product(STEPS, repeat=3):
-        with closing(Pocket()) as ledger:
+        with closing(MemoryLedger()) as ledger:
             ledger.set_budget(100.0)
-            me, model = Device(ledger), Model()
+            me, model = MemoryDevice(ledger), Model()
             for step in (first, *rest):
                 model.step(me, *step)
 
 
 def test_every_history_within_a_budget_for_one_permanent_answer() -> None:
     for steps in itertools.product(STEPS, repeat=3):
-        with closing(Pocket()) as ledger:
+        with closing(MemoryLedger()) as ledger:
             ledger.set_budget(FOREVER + 2 * 0.5)
-            me, held, sent = Device(ledger), dict[int, str](), dict[int, bytes]()
+            me, held, sent = MemoryDevice(ledger), dict[int, str](), dict[int, bytes]()
             for action, wave, value in steps:
                 try:
                     body = getattr(me, action)(PANEL, {"mood": value, "smokes": "no"}, wave)
@@ -143,9 +143,9 @@ def test_drafts_draw_no_more_permanent_answers_than_the_survey_allows() -> None:
     asked = survey(MOOD | {"changes": 1}, waves=3)
     for values in itertools.product(["low", "fair", "good"], repeat=3):
         for actions in itertools.product(("preview", "answer"), repeat=3):
-            with closing(Pocket()) as ledger:
+            with closing(MemoryLedger()) as ledger:
                 ledger.set_budget(100.0)
-                me = Device(ledger)
+                me = MemoryDevice(ledger)
                 for wave, (action, value) in enumerate(zip(actions, values, strict=True)):
                     getattr(me, action)(asked, {"mood": value}, wave)
                 with ledger.transaction() as entries:

@@ -15,13 +15,14 @@ import click
 import pytest
 
 import sottovoce as sv
-from sottovoce import canonical, wire
-from sottovoce.accounting import MAX_UNITS, spent
 from sottovoce.cli import main
-from sottovoce.client import Respondent
-from sottovoce.errors import DomainError, ParameterError, Refusal, ReportError, StoreError
-from sottovoce.ledger import Ledger
-from sottovoce.reports import Bits
+from sottovoce.core import canonical
+from sottovoce.core.errors import DomainError, ParameterError, Refusal, ReportError, StoreError
+from sottovoce.core.reports import Bits
+from sottovoce.device import wire
+from sottovoce.device.accounting import MAX_UNITS, spent
+from sottovoce.device.ledger import Ledger
+from sottovoce.device.respondent import Respondent
 from sottovoce.survey import Survey
 
 SMOKES = {"id": "smokes", "text": "Do you smoke?", "kind": "yes_no", "epsilon": 0.5}
@@ -78,7 +79,7 @@ def test_reports_must_fit_into_a_submission() -> None:
     """Six reports of 2^20 bits are more than a collector reads: they would be charged for and lost."""
     page = {"text": "?", "kind": "choice", "values": 2**18, "epsilon": 0.1, "mechanism": "unary"}
     fits = survey(*(page | {"id": f"q{i}"} for i in range(4)))
-    assert sum(question.mechanism.bits for question in fits.questions) * 4 // 3 // 8 < wire.MAX_BYTES
+    assert sum(question.mechanism.bits for question in fits.questions) * 4 // 3 // 8 < wire.MAX_SUBMISSION_BYTES
     with pytest.raises(ParameterError, match="at most 1,048,576 bits together, got 1,310,720"):
         survey(*(page | {"id": f"q{i}"} for i in range(5)))
 

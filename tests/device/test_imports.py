@@ -5,7 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 
-import loading
+import loaded_modules
 
 DEVICE = """
 import sottovoce as sv
@@ -14,7 +14,7 @@ for m in (sv.RandomizedResponse(1.0), sv.KRR(16, 1.0), sv.Unary(16, 1.0), sv.Loc
 sv.KRR(3, 1.0).channel()
 for m, answer in ((sv.Ranges(100, 1.0), 7), (sv.Several({"a": 3, "b": 4}, 1.0), {"a": 1, "b": 2})):
     m.randomize(answer), m.epsilon, m.to_dict(), sv.mechanism(m.to_dict()), m.bits
-for m in (sv.Memoized.of("unary", 4, permanent=2.0, first=1.0), sv.DBitFlip(4, 1.0, sampled=2), sv.Changes(4, 1, 1.0)):
+for m in (sv.Memoized.of(4, "unary", permanent=2.0, first=1.0), sv.DBitFlip(4, 1.0, sampled=2), sv.Changes(4, 1, 1.0)):
     m.step(m.domain.labels[1], m.begin()), m.epsilon_over(5, 2), m.epsilon_after(2), sv.mechanism(m.to_dict()), m.bits
 for m in (sv.Hashed("auto", epsilon=1.0), sv.Hashed.rappor(f=0.5), sv.Hashed.plan(1000, 1.0, 1000)):
     m.randomize("tea"), m.epsilon, m.to_dict(), sv.mechanism(m.to_dict()), m.bits
@@ -24,7 +24,7 @@ for m in (sv.Mean(0, 4, 1.0), sv.Mean(0, 4, 0.5), sv.SquareWave(0, 4, epsilon=1.
 
 
 def test_one_report_needs_the_standard_library_alone() -> None:
-    assert loading.run(DEVICE) == "[]\n"
+    assert loaded_modules.run(DEVICE) == "[]\n"
 
 
 def test_without_numpy_a_column_says_what_is_missing() -> None:

@@ -14,18 +14,18 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import shuffler_service
 
-import shuffling
 import sottovoce as sv
 from sottovoce.cli import main
-from sottovoce.client import Respondent
-from sottovoce.errors import DomainError, FileError, ParameterError, Refusal
-from sottovoce.personal_key import PersonalKey, answer_text
-from sottovoce.randomness import SYSTEM
+from sottovoce.core.errors import DomainError, FileError, ParameterError, Refusal
+from sottovoce.core.randomness import SYSTEM
+from sottovoce.device.personal_key import PersonalKey, answer_text
+from sottovoce.device.respondent import Respondent
 from sottovoce.survey import Survey
 
 VECTORS: dict[str, Any] = json.loads(
-    (Path(__file__).parents[1] / "vectors" / "personal_key.json").read_text(encoding="utf-8")
+    (Path(__file__).parents[2] / "vectors" / "personal_key.json").read_text(encoding="utf-8")
 )
 
 
@@ -169,7 +169,7 @@ def test_two_devices_with_one_key_send_one_report(tmp_path: Path) -> None:
 
 
 REPORTS: dict[str, Any] = json.loads(
-    (Path(__file__).parents[1] / "vectors" / "keyed_reports.json").read_text(encoding="utf-8")
+    (Path(__file__).parents[2] / "vectors" / "keyed_reports.json").read_text(encoding="utf-8")
 )
 
 
@@ -192,7 +192,7 @@ def test_one_answer_in_another_order_is_one_answer(tmp_path: Path) -> None:
 
 
 def test_a_sealed_report_is_the_same_inside(tmp_path: Path) -> None:
-    asked = shuffling.survey()
+    asked = shuffler_service.survey()
     shown = [device(tmp_path).preview(asked, {"smokes": "yes", "ward": 7}) for _ in range(2)]
     assert shown[0] != shown[1] and shown[0].submission == shown[1].submission
 
@@ -233,7 +233,7 @@ def test_a_purge_between_waves_leaves_permanent_answers(tmp_path: Path) -> None:
 @pytest.mark.parametrize("keyed", [True, False], ids=["with a key", "without"])
 def test_lost_storage_stays_within_the_permanent_epsilon(keyed: bool) -> None:
     """An audit of twenty waves with a purge before each. Without a key averaging works, and the audit finds it."""
-    m = sv.Memoized.of("krr", ["no", "yes"], permanent=0.7, first=0.6)
+    m = sv.Memoized.of(["no", "yes"], "krr", permanent=0.7, first=0.6)
 
     class Person:
         def __init__(self) -> None:

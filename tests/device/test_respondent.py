@@ -13,20 +13,20 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
+import loaded_modules
 import numpy as np
 import pytest
+import sqlite_crash
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
-import crash
-import loading
 import sottovoce as sv
-from sottovoce import wire
-from sottovoce.accounting import spent
-from sottovoce.client import Respondent
-from sottovoce.errors import DomainError, ParameterError, Refusal, ReportError, StoreError
-from sottovoce.ledger import Ledger
+from sottovoce.core.errors import DomainError, ParameterError, Refusal, ReportError, StoreError
+from sottovoce.device import wire
+from sottovoce.device.accounting import spent
+from sottovoce.device.ledger import Ledger
+from sottovoce.device.respondent import Respondent
 from sottovoce.survey import Survey
 
 
@@ -185,8 +185,8 @@ def test_stores_that_cannot_be_used(tmp_path: Path, store: Path) -> None:
         Respondent(tmp_path / "other")
     Respondent(store)
     with sqlite3.connect(store) as file:
-        file.execute("PRAGMA user_version = 5")
-    with pytest.raises(StoreError, match="version 5, newer than this program's 4"):
+        file.execute("PRAGMA user_version = 6")
+    with pytest.raises(StoreError, match="version 6, newer than this program's 5"):
         Respondent(store)
 
 
@@ -285,7 +285,7 @@ def test_a_crash_at_every_step(tmp_path: Path) -> None:
     while not lived:
         store, sent = tmp_path / f"{steps}.sqlite", tmp_path / f"{steps}.sent"
         Ledger(store, budget=2.5)
-        lived = crash.run(steps, lambda: Respondent(store).answer(asked, {"mood": "low"}), sent)  # noqa: B023
+        lived = sqlite_crash.run(steps, lambda: Respondent(store).answer(asked, {"mood": "low"}), sent)  # noqa: B023
         ledger, body = Ledger(store), Respondent(store).answer(asked, {"mood": "low"})
         assert not sent.exists() or sent.read_bytes() == body
         assert len(ledger.charges()) == 1 and ledger.spent <= 2.0
@@ -331,7 +331,7 @@ class Life(RuleBasedStateMachine):
     def _answer(self, asked: Survey, answers: dict[str, str], wave: int, steps: int | None) -> None:
         self.sent.unlink(missing_ok=True)
         if steps is not None:
-            crash.run(steps, lambda: self.me.answer(asked, answers, wave), self.sent)
+            sqlite_crash.run(steps, lambda: self.me.answer(asked, answers, wave), self.sent)
         else:
             try:
                 self.sent.write_bytes(self.me.answer(asked, answers, wave))
@@ -409,12 +409,12 @@ def test_ten_thousand_reports_average_to_the_permanent_answer(store: Path) -> No
 def test_a_device_needs_the_standard_library_alone_and_little_time(tmp_path: Path) -> None:
     (tmp_path / "survey.json").write_bytes(survey().canonical())
     program = f"""
-import sottovoce.client
-me = sottovoce.client.Respondent({str(tmp_path / "store")!r})
+import sottovoce.device.respondent
+me = sottovoce.device.respondent.Respondent({str(tmp_path / "store")!r})
 asked = open({str(tmp_path / "survey.json")!r}, "rb").read()
 me.review(asked), me.answer(asked, {ANSWERS!r})
 """
-    assert loading.run(program) == "[]\n"
+    assert loaded_modules.run(program) == "[]\n"
 
 
 # The parser of untrusted bytes.

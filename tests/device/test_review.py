@@ -12,10 +12,10 @@ from typing import Any
 import pytest
 
 import sottovoce as sv
-from sottovoce.client import Respondent
-from sottovoce.demo.crowd import Device, Pocket
-from sottovoce.errors import Refusal
-from sottovoce.mechanisms.longitudinal import Longitudinal
+from sottovoce.core.errors import Refusal
+from sottovoce.demo.crowd import MemoryDevice, MemoryLedger
+from sottovoce.device.respondent import Respondent
+from sottovoce.mechanisms.longitudinal.base import Longitudinal
 from sottovoce.survey import Survey
 
 VALUES = ["low", "fair", "good"]
@@ -78,9 +78,11 @@ def test_when_all_answers_are_drawn_no_value_is_new(tmp_path: Path) -> None:
 STEPS = list(itertools.product(("preview", "answer"), (0, 1), ("low", "good")))
 
 
-def lived(ledger: Pocket, asked: Survey, history: Iterable[tuple[str, int, str]]) -> tuple[Device, set[str]]:
+def lived(
+    ledger: MemoryLedger, asked: Survey, history: Iterable[tuple[str, int, str]]
+) -> tuple[MemoryDevice, set[str]]:
     """A device after some steps, and the values that it held."""
-    me, held = Device(ledger), set[str]()
+    me, held = MemoryDevice(ledger), set[str]()
     for action, wave, value in history:
         new = me.drawn(asked, wave) is None
         with suppress(Refusal):
@@ -94,7 +96,7 @@ def test_a_review_tells_the_truth_in_every_history(budget: float) -> None:
     """All histories of two steps: what is charged lies within the review, and is refused just where it says so."""
     asked = survey(MOOD, SMOKES, waves=3)
     for *history, wave, value in itertools.product(STEPS, STEPS, (0, 1, 2), VALUES):
-        with closing(Pocket()) as ledger:
+        with closing(MemoryLedger()) as ledger:
             ledger.set_budget(budget * forever(asked))
             me, held = lived(ledger, asked, history)
             known = value in held or me.drawn(asked, wave) is not None
@@ -113,8 +115,8 @@ def test_a_review_tells_the_truth_in_every_history(budget: float) -> None:
 @pytest.mark.parametrize(
     "mechanism",
     [
-        sv.Memoized.of("krr", 4, permanent=2.0, first=1.0),
-        sv.Memoized.of("unary", 4, permanent=2.0, first=1.0, changes=1),
+        sv.Memoized.of(4, "krr", permanent=2.0, first=1.0),
+        sv.Memoized.of(4, "unary", permanent=2.0, first=1.0, changes=1),
         sv.Memoized.loloha(4, permanent=2.0, first=1.0),
         sv.DBitFlip(4, 1.0, sampled=2),
         sv.Changes(8, 2, epsilon=1.0),

@@ -6,18 +6,19 @@ import base64
 import json
 import pickle
 import sys
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
+import loaded_modules
 import pytest
+from shuffler_service import ANALYST, SHUFFLER, submission, survey
 
-import loading
-from shuffling import ANALYST, SHUFFLER, submission, survey
-from sottovoce import envelope, transport, wire
 from sottovoce.cli import main
-from sottovoce.client import Respondent
-from sottovoce.errors import ParameterError, Refusal
-from sottovoce.ledger import Ledger
+from sottovoce.core.errors import ParameterError, Refusal
+from sottovoce.device import envelope, transport, wire
+from sottovoce.device.http_client import HTTPClient
+from sottovoce.device.ledger import Ledger
+from sottovoce.device.respondent import Respondent
 from sottovoce.survey import Survey
 
 ANSWERS = {"smokes": "yes", "ward": 7}
@@ -82,8 +83,8 @@ def test_reports_that_are_not_sealed_say_so_too(tmp_path: Path) -> None:
 WITHOUT_CRYPTOGRAPHY = """
 import sys
 sys.modules["cryptography"] = None
-from sottovoce.client import Respondent
-from sottovoce.errors import Refusal
+from sottovoce.device.respondent import Respondent
+from sottovoce.core.errors import Refusal
 asked, me = sys.stdin.buffer.read(), Respondent({store!r})
 print(me.review(asked).refusal)
 for ask in (me.preview, me.answer):
@@ -97,7 +98,7 @@ print(me.drawn(asked), me.ledger.charges())
 
 def test_a_device_that_cannot_seal_refuses_before_it_draws(tmp_path: Path) -> None:
     program = WITHOUT_CRYPTOGRAPHY.format(store=str(tmp_path / "me.sqlite"))
-    *said, nothing, _ = loading.run(program, survey().canonical()).splitlines()
+    *said, nothing, _ = loaded_modules.run(program, survey().canonical()).splitlines()
     assert len(said) == 3 and len(set(said)) == 1
     assert "survey habits has a shuffler" in said[0] and "pip install 'sottovoce[sealing]'" in said[0]
     assert nothing == "None []"
@@ -116,7 +117,7 @@ def test_an_older_library_cannot_seal_either(tmp_path: Path, monkeypatch: pytest
 def test_what_is_sent_says_what_it_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     kinds: list[str] = []
 
-    def request(url: str, body: bytes, headers: dict[str, str], *_: Any) -> bytes:
+    def request(client: HTTPClient, url: str, body: bytes, headers: Mapping[str, str]) -> bytes:
         kinds.append(headers["content-type"])
         return b'{"accepted": 1, "duplicates": 0}'
 

@@ -18,12 +18,13 @@ from typing import Any
 
 import pytest
 
-from sottovoce import ledger
-from sottovoce.client import Respondent
-from sottovoce.errors import ParameterError, Refusal, StoreError
-from sottovoce.ledger import Ledger
-from sottovoce.personal_key import PersonalKey
-from sottovoce.sealing import PrivateKey
+from sottovoce.core import sqlite_file
+from sottovoce.core.errors import ParameterError, Refusal, StoreError
+from sottovoce.core.sealing import PrivateKey
+from sottovoce.device import ledger
+from sottovoce.device.ledger import Ledger
+from sottovoce.device.personal_key import PersonalKey
+from sottovoce.device.respondent import Respondent
 from sottovoce.survey import Survey
 
 TOWNS = ["Ulaanbaatar", "Antananarivo", "Ouagadougou"]
@@ -230,31 +231,37 @@ def test_a_store_of_version_1_loses_its_secret_and_nothing_else(tmp_path: Path) 
     assert me.ledger.spent == Respondent(path).ledger.spent == pytest.approx(2.0)
 
 
+def cut_power(*_: object) -> None:
+    raise KeyboardInterrupt
+
+
 def test_a_move_to_the_new_version_that_is_cut_short_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The power fails after the tables were changed and before the file was written anew."""
     path, asked = tmp_path / "me.sqlite", survey(schedule={"waves": 2})
     version_1(path, asked.digest)
-    monkeypatch.setattr(Ledger, "_rewrite", lambda self: None)
-    Ledger(path)
+    monkeypatch.setattr(sqlite_file, "_rewrite", cut_power)
+    with pytest.raises(KeyboardInterrupt):
+        Ledger(path)
     monkeypatch.undo()
+    with sqlite3.connect(path) as file:
+        assert file.execute("PRAGMA user_version").fetchone() == (2,)
+    file.close()
     assert Ledger(path).spent == 1.0
     content = everything(tmp_path)
     assert [mark for mark in (SECRET, FINGERPRINT, DELETED) if mark in content] == []
 
 
 @pytest.mark.parametrize("cut_short", [False, True])
-def test_a_store_of_version_3_learns_the_key_of_a_survey(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cut_short: bool
-) -> None:
+def test_a_store_of_version_3_learns_the_key_of_a_survey(tmp_path: Path, cut_short: bool) -> None:
+    """Also one in which an earlier program had added the column, and was cut short before it noted the version."""
     path, asked, key = tmp_path / "me.sqlite", survey(schedule={"waves": 3}), PersonalKey(bytes(range(32)))
     first = Respondent(path).answer(asked, {"home": TOWNS[1]})
     with sqlite3.connect(path) as file:
-        file.execute("ALTER TABLE pins DROP COLUMN key")
+        if not cut_short:
+            file.execute("ALTER TABLE pins DROP COLUMN key")
+        file.execute("DROP TABLE curator_steps")
         file.execute("PRAGMA user_version = 3")
-    if cut_short:
-        monkeypatch.setattr(Ledger, "_rewrite", lambda self: None)
-        Ledger(path)
-        monkeypatch.undo()
+    file.close()
     assert Respondent(path, key=key).answer(asked, {"home": TOWNS[1]}) == first
     Respondent(path, key=key).answer(asked, {"home": TOWNS[1]}, 1)
     with pytest.raises(Refusal, match="the same personal key"):

@@ -7,12 +7,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from collector_service import Inside
 
 import sottovoce as sv
-from collecting import Inside
-from sottovoce import wire
-from sottovoce.client import Respondent
-from sottovoce.collector.sqlite import SQLiteStore
+from sottovoce.collector.sqlite import sqlite_store
+from sottovoce.core.reports import CohortBits
+from sottovoce.device import wire
+from sottovoce.device.respondent import Respondent
+from sottovoce.mechanisms.longitudinal.memoized_kinds import MemoizedTexts
 from sottovoce.survey import Survey
 
 DEVICES, WAVES = 40, 2
@@ -32,7 +34,7 @@ def panel(*questions: dict[str, Any], **fields: Any) -> Survey:
 def test_from_the_device_to_the_estimate(tmp_path: Path) -> None:
     """40 devices over two waves, 30 with one value; errors within 6 standard errors: false alarms below 1e-7."""
     asked = panel(*QUESTIONS)
-    store = SQLiteStore(tmp_path / "collector.sqlite")
+    store = sqlite_store(tmp_path / "collector.sqlite")
     store.publish(asked)
     inside = Inside(store, rate=None)
     try:
@@ -57,11 +59,11 @@ def test_from_the_device_to_the_estimate(tmp_path: Path) -> None:
 
 def test_a_device_stays_in_its_cohort_and_pays_for_new_answers(tmp_path: Path) -> None:
     asked, me = panel(*QUESTIONS, schedule={"waves": 3}), Respondent(tmp_path / "me.sqlite", budget=1000)
-    reports = [wire.decode(me.answer(asked, {"page": value, "drink": value}, wave), asked).reports
-               for wave, value in enumerate(["tea", "milk", "tea"])]  # fmt: skip
+    reports: list[Any] = [wire.decode(me.answer(asked, {"page": value, "drink": value}, wave), asked).reports
+                          for wave, value in enumerate(["tea", "milk", "tea"])]  # fmt: skip
     page, drink = (question.mechanism for question in asked.questions)
-    assert isinstance(page, sv.Memoized) and isinstance(drink, sv.Memoized)
-    assert len({one["page"] // page._size for one in reports}) == 1  # type: ignore[operator]
+    assert isinstance(page, sv.Memoized) and isinstance(drink, sv.Memoized) and isinstance(drink.shape, CohortBits)
+    assert len({one["page"] // page._chain.size for one in reports}) == 1
     assert len({drink.shape.split(one["drink"])[0] for one in reports}) == 1
     paid = [charge.epsilon for charge in me.ledger.charges() if charge.question == "drink"]
     assert paid == [drink.epsilon_forever] * 2  # A third wave with an old value is free.
@@ -76,7 +78,7 @@ def test_the_budget_holds_even_if_the_text_changes_in_every_wave(tmp_path: Path)
     for bound, answers in (({}, 40), ({"changes": 2}, 3), ({"changes": 0}, 1)):
         asked = panel(open_question | {"memoize": True} | bound, budget=3, schedule={"waves": 40, "every": "day"})
         (question,) = asked.questions
-        assert isinstance(question.mechanism, sv.Memoized) and question.mechanism.permanent.buckets < 40
+        assert isinstance(question.mechanism, MemoizedTexts) and question.mechanism.permanent.buckets < 40
         assert 3 - 1e-9 < asked.epsilon <= 3
         assert question.mechanism.epsilon_forever == pytest.approx(3 / answers)
         me = Respondent(tmp_path / f"{answers}.sqlite", budget=3)

@@ -12,9 +12,9 @@ from typing import Any
 
 import pytest
 
-from sottovoce import transport
-from sottovoce.errors import ParameterError
-from sottovoce.transport import Batcher, Rejected, Undelivered, fetch, send
+from sottovoce.core.errors import ParameterError
+from sottovoce.device import http_client
+from sottovoce.device.transport import Batcher, Rejected, Undelivered, fetch, send
 
 Script = list[tuple[int, dict[str, str], bytes] | None]
 
@@ -81,7 +81,7 @@ def test_it_is_sent_until_it_is_acknowledged(other: Other) -> None:
     assert send(other.url + "/", b"body", sleep=waits.append) == {"accepted": 1, "duplicates": 0}
     assert other.bodies == [b"body"] * 5
     assert len(waits) == 4 and waits[2] == 7.0
-    assert all(0 <= wait <= transport.FIRST_WAIT * 2**at for at, wait in enumerate(waits) if at != 2)
+    assert all(0 <= wait <= http_client.FIRST_WAIT_SECONDS * 2**at for at, wait in enumerate(waits) if at != 2)
 
 
 def test_waits_grow_and_are_drawn_at_random(other: Other) -> None:
@@ -89,7 +89,7 @@ def test_waits_grow_and_are_drawn_at_random(other: Other) -> None:
     other.script = [(503, {}, b"")] * 10
     with pytest.raises(Undelivered, match=r"not acknowledged after 10 attempts: status 503"):
         send(other.url, b"x", attempts=10, sleep=waits.append)
-    assert len(set(waits)) == 9 and max(waits) <= transport.LONGEST_WAIT
+    assert len(set(waits)) == 9 and max(waits) <= http_client.LONGEST_WAIT_SECONDS
 
 
 @pytest.mark.parametrize("status", [400, 403, 404, 409, 410, 413, 415])
@@ -142,7 +142,7 @@ def test_a_survey_is_fetched(other: Other) -> None:
 
 
 def test_it_runs_with_the_standard_library_alone() -> None:
-    code = "import sys, sottovoce.transport; print(any(n in sys.modules for n in ('numpy', 'uvicorn', 'httpx')))"
+    code = "import sys, sottovoce.device.transport; print(any(n in sys.modules for n in ('numpy', 'uvicorn', 'httpx')))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout == "False\n"
 

@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
-from sottovoce import wire
-from sottovoce.errors import ReportError
-from sottovoce.reports import Report
+from sottovoce.core.errors import ReportError
+from sottovoce.core.reports import Report
+from sottovoce.device import wire
 from sottovoce.survey import Survey
 
-PATH = Path(__file__).parents[1] / "vectors" / "wire.json"
+PATH = Path(__file__).parents[2] / "vectors" / "wire.json"
 FILE: dict[str, Any] = json.loads(PATH.read_text(encoding="utf-8"))
 
 

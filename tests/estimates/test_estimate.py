@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import sottovoce as sv
-from sottovoce.mechanisms.pure import Pure
+from sottovoce.mechanisms.frequency.pure import Pure
 
 
 def simulated(n: int = 3000) -> sv.Estimate:
@@ -149,7 +149,7 @@ def test_frames() -> None:
     pandas, polars, arrow = e.to_frame(), e.to_frame("polars"), e.to_frame("arrow", level=0.9)
     assert isinstance(pandas, pd.DataFrame) and isinstance(polars, pl.DataFrame) and isinstance(arrow, pa.Table)
     assert list(pandas.columns) == polars.columns == arrow.column_names
-    assert list(pandas.columns) == ["label", "count", "frequency", "stderr", "low", "high"]
+    assert list(pandas.columns) == ["label", "counts", "frequency", "stderr", "low", "high"]
     np.testing.assert_allclose(pandas["frequency"], e.frequency)
     assert arrow["low"][0].as_py() > polars["low"][0]
     with pytest.raises(sv.ParameterError, match="kind must be one of"):

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import sottovoce as sv
-from sottovoce.estimate.result import Result
+from sottovoce.estimates.result import Result
 
 DEFAULTS = {"level": 0.95, "simultaneous": False, "population": False}
 
@@ -25,7 +25,7 @@ ESTIMATES: dict[str, Any] = {
     "shares": lambda: estimated(sv.Sets(["a", "b", "c"], 2.0), [["a"], ["a", "c"], []] * 100),
     "key means": lambda: estimated(sv.KeyValue(["a", "b"], 0, 4, 3.0), [{"a": 1.0}, {"a": 3.0, "b": 2.0}] * 100),
     "mean": lambda: estimated(sv.Mean(0, 4, 2.0), NUMBERS),
-    "distribution": lambda: estimated(sv.SquareWave(0, 4, 16, epsilon=2.0), NUMBERS),
+    "distribution": lambda: estimated(sv.SquareWave(0, 4, bins=16, epsilon=2.0), NUMBERS),
 }
 
 

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import sottovoce as sv
-from sottovoce.postprocess import STEPS, clip, em, simplex
+from sottovoce.estimates.postprocess import STEPS, clip, em, simplex
 
 supports = st.lists(st.integers(0, 1000), min_size=2, max_size=12).filter(lambda s: sum(s) > 0)
 

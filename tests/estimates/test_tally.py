@@ -1,9 +1,11 @@
 from __future__ import annotations
 
+import ast
 import json
 import subprocess
 import sys
 import tracemalloc
+from pathlib import Path
 from typing import Any
 
 import duckdb
@@ -16,11 +18,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import sottovoce as sv
-from sottovoce.domain.columns import as_arrow
-from sottovoce.errors import ReportError
-from sottovoce.kernels import PART
-from sottovoce.reports import Reports
-from sottovoce.tally import FEW
+from sottovoce.core.domain.columns import as_arrow
+from sottovoce.core.errors import ReportError
+from sottovoce.core.kernels import PART_ROWS
+from sottovoce.core.reports import Reports
+from sottovoce.estimates.tally import REPORTS_PER_OUTCOME
 
 M = sv.KRR(["a", "b", "c"], epsilon=1.0)
 report_lists = st.lists(st.integers(0, 2), max_size=30)
@@ -45,11 +47,11 @@ def test_tallies_are_a_commutative_monoid(a: list[int], b: list[int], c: list[in
 )
 def test_many_reports_are_counted_outcome_by_outcome(m: Any) -> None:
     """As few of them are: one by one. A report that cannot be is refused just the same, and nothing is counted."""
-    outcomes, some = m.shape.outcomes, FEW * m.shape.outcomes
+    outcomes, some = m.shape.outcomes, REPORTS_PER_OUTCOME * m.shape.outcomes
     reports = np.random.default_rng(1).integers(0, outcomes, some) // 2
     apart = m.tally()
-    for at in range(0, some, FEW // 2):
-        apart.add_many(reports[at : at + FEW // 2])
+    for at in range(0, some, REPORTS_PER_OUTCOME // 2):
+        apart.add_many(reports[at : at + REPORTS_PER_OUTCOME // 2])
     together = m.tally().add_many(reports)
     assert together == apart
     reports[some // 2] = outcomes
@@ -181,9 +183,9 @@ def test_columns_are_counted_where_they_lie() -> None:
 @pytest.mark.parametrize(
     ("m", "sizes"),
     [
-        (sv.KRR(1000, 1.0), [3, 32 * PART + 1, 0, *[1000] * 300, PART, 7, 5]),
-        (sv.LocalHash(1000, 1.0), [3, 32 * PART + 1, 0, *[1000] * 300, PART, 7, 5]),
-        (sv.Unary(16, 1.0), [3, 32 * PART + 1, 0, *[1000] * 300, PART, 7, 5]),
+        (sv.KRR(1000, 1.0), [3, 32 * PART_ROWS + 1, 0, *[1000] * 300, PART_ROWS, 7, 5]),
+        (sv.LocalHash(1000, 1.0), [3, 32 * PART_ROWS + 1, 0, *[1000] * 300, PART_ROWS, 7, 5]),
+        (sv.Unary(16, 1.0), [3, 32 * PART_ROWS + 1, 0, *[1000] * 300, PART_ROWS, 7, 5]),
         (sv.Unary(2048, 1.0), [0, *[500] * 400]),
     ],
     ids=["krr", "local_hash", "unary", "wide"],
@@ -212,7 +214,7 @@ def test_parts_of_a_column_are_not_put_together(m: Any, sizes: list[int], monkey
 def test_negative_numbers_are_refused(way: str, kind: str) -> None:
     """Also where they would be in range without their sign."""
     m = sv.KRR({"i1": 200, "i2": 65_500}[kind], 1.0)
-    for count in (10, FEW * m.shape.outcomes):
+    for count in (10, REPORTS_PER_OUTCOME * m.shape.outcomes):
         reports = np.zeros(count, dtype=kind)
         reports[7] = -100
         with pytest.raises(ReportError, match=r"from 0 to \d+, got -100$"):
@@ -221,7 +223,7 @@ def test_negative_numbers_are_refused(way: str, kind: str) -> None:
 
 def test_masks_that_hide_nothing_are_no_matter(way: str) -> None:
     m = sv.KRR(10, 1.0)
-    reports = np.ma.masked_array(np.arange(FEW * 20) % 10)
+    reports = np.ma.masked_array(np.arange(REPORTS_PER_OUTCOME * 20) % 10)
     assert m.tally().add_many(reports) == m.tally().add_many(reports.data)
 
 
@@ -241,9 +243,9 @@ def test_reports_that_change_meanwhile_break_nothing() -> None:
     """Somebody else writes numbers far out of range, again and again, while the column is looked at and counted."""
     program = """
 import threading, numpy as np, sottovoce as sv
-from sottovoce import kernels
+from sottovoce.core import kernels
 column, ended, m = np.zeros(2**21, dtype=np.int64), threading.Event(), sv.KRR(1024, 1.0)
-kernels.loops(kernels.WORTH + 1)
+kernels.loops()
 def change():
     while not ended.is_set():
         column[::4097] = 2**45
@@ -265,7 +267,7 @@ print("unharmed")
 def test_numbers_of_any_kind_are_counted(way: str, kind: str) -> None:
     """Of many reports and of few, whatever the order of their bytes; one that is not in range is refused."""
     m = sv.KRR(100, 1.0)
-    for count in (50, 2 * FEW * 100):
+    for count in (50, 2 * REPORTS_PER_OUTCOME * 100):
         reports = (np.arange(count) % 100).astype(kind)
         assert m.tally().add_many(reports).cells.tolist() == np.bincount(np.arange(count) % 100, minlength=100).tolist()
         for bad in (100, -1 if kind[-2] == "i" else 101):
@@ -292,3 +294,27 @@ def test_reports_may_come_as_columns_of_arrow_polars_or_duckdb() -> None:
     for bad in (pa.array([5]), pa.array(["a"]), pa.array([1, None])):
         with pytest.raises(ReportError):
             index.tally().add_many(bad)
+
+
+def test_counts_from_elsewhere_are_added_or_refused() -> None:
+    m = sv.KRR(["a", "b", "c"], 1.0)
+    counted = m.tally().add_many([0, 1, 2, 2])
+    total = m.tally().add_counts(counted.cells, 4, simulated=True).add_counts(counted.cells, 4)
+    assert (total.n, total.cells.tolist(), total.simulated) == (8, [2, 2, 4], True)
+    for cells, n in (([1, 1], 2), ([1, 1, 3], 2), ([1, -1, 1], 1), ([0, 0, 0], -1)):
+        with pytest.raises(ReportError, match="must be 3 cells from 0 to"):
+            total.add_counts(np.array(cells), n)
+    assert total.n == 8
+
+
+def test_nobody_else_writes_to_a_tally() -> None:
+    """Its number of reports, its cells and its mark change by its own methods alone."""
+    source = Path(sv.__file__).parent
+    written = {
+        path.relative_to(source).as_posix()
+        for path in source.rglob("*.py")
+        for node in ast.walk(ast.parse(path.read_text("utf-8")))
+        if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store)
+        if node.attr in {"n", "cells", "simulated"} and ast.unparse(node.value) != "self"
+    }
+    assert written <= {"core/randomness.py"}  # A stream that is split off a simulated one is simulated, too.

@@ -14,12 +14,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import contract
 import sottovoce as sv
-from sottovoce.estimate import Sums
-from sottovoce.mechanisms.changes import _runs
-from sottovoce.privacy import log_above
-from sottovoce.randomness import SYSTEM, Source
+from sottovoce.core.privacy import log_above
+from sottovoce.core.randomness import SYSTEM, Source
+from sottovoce.estimates import EventShares
+from sottovoce.mechanisms.longitudinal.changes import _runs
+from sottovoce.testing import every_draw, over_time
 
 
 @pytest.mark.parametrize("epsilon", [0.1, 1.0, 3.0, 20.0])
@@ -39,17 +39,17 @@ def test_any_two_histories_are_as_hard_to_tell_apart_as_declared(waves: int, cha
     """
     m = sv.Changes(waves, changes, p=0.75)
     laws = [
-        {reports: chance for (_, reports), chance in contract.law_over_time(m, history)[0].items()}
+        {reports: chance for (_, reports), chance in over_time.law_over_time(m, history)[0].items()}
         for history in product(m.domain.labels, repeat=waves)
     ]
-    ratio = contract.worst_ratio(laws)
+    ratio = over_time.worst_ratio(laws)
     assert ratio is not None and log_above(ratio) == m.epsilon_forever
 
 
 def test_with_few_waves_less_is_lost_than_declared() -> None:
     m = sv.Changes(2, 2, p=0.75)
-    laws = [contract.law_over_time(m, history)[0] for history in product(m.domain.labels, repeat=2)]
-    ratio = contract.worst_ratio([dict(law) for law in laws])
+    laws = [over_time.law_over_time(m, history)[0] for history in product(m.domain.labels, repeat=2)]
+    ratio = over_time.worst_ratio([dict(law) for law in laws])
     assert ratio is not None and ratio < 3
 
 
@@ -68,7 +68,7 @@ def people(n: int, waves: int, changes: int, seed: int) -> np.ndarray:
     return np.cumsum(flips, axis=1) % 2
 
 
-def simulated(m: sv.Changes, codes: np.ndarray, seed: int) -> Sums:
+def simulated(m: sv.Changes, codes: np.ndarray, seed: int) -> EventShares:
     columns = m.randomize_waves(list(codes.T.astype(bool)), seed=seed)
     return m.over_time([m.tally().add_many(column) for column in columns])
 
@@ -157,7 +157,7 @@ def caught_up(m: sv.Changes, waves: tuple[int, ...], values: tuple[Any, ...]) ->
         return memory["order"], tuple(reports)
 
     law: dict[Any, Fraction] = defaultdict(Fraction)
-    for seen, weight in contract.every_draw(run):
+    for seen, weight in every_draw(run):
         law[seen] += weight
     return law
 
@@ -167,18 +167,18 @@ def test_skipped_waves_cost_nothing_more(waves: tuple[int, ...]) -> None:
     """Whichever waves are answered: any two histories, also beyond the bound on changes, by the exact law."""
     m = sv.Changes(4, 2, p=0.75)
     laws = [caught_up(m, waves, values) for values in product([False, True], repeat=len(waves))]
-    ratio = contract.worst_ratio(laws)
+    ratio = over_time.worst_ratio(laws)
     assert ratio is not None and 0 < log_above(ratio) <= m.epsilon_forever
 
 
 def test_waves_without_gaps_are_as_before() -> None:
     m = sv.Changes(4, 2, p=0.75)
     for values in product([False, True], repeat=4):
-        steps = contract.law_over_time(m, values)[0]
+        steps = over_time.law_over_time(m, values)[0]
         assert caught_up(m, (0, 1, 2, 3), values) == {(s.public, s.reports): chance for s, chance in steps.items()}
 
 
-def skipping(m: sv.Changes, codes: np.ndarray, answered: np.ndarray, count: bool) -> Sums:
+def skipping(m: sv.Changes, codes: np.ndarray, answered: np.ndarray, count: bool) -> EventShares:
     """Devices that answer some waves only, and either know which or count their answers."""
     tallies = [m.tally() for _ in range(codes.shape[1])]
     reports: list[list[int]] = [[] for _ in tallies]

@@ -14,12 +14,11 @@ import polars as pl
 import pytest
 from numpy.typing import NDArray
 
-import broken
-import contract
 import sottovoce as sv
-from sottovoce.domain import Keyed
-from sottovoce.estimate import KeyMeans
-from sottovoce.reports import Report
+from sottovoce.core.domain import Keyed
+from sottovoce.core.reports import Report
+from sottovoce.estimates import KeyMeans
+from sottovoce.testing import broken, contract, every_draw
 
 NAN = float("nan")
 
@@ -43,14 +42,14 @@ def test_a_number_in_between_mixes_the_two_ends() -> None:
     m = sv.KeyValue(["a", "b"], 0, 8, epsilon=1.0)
     found: dict[Report, Fraction] = defaultdict(Fraction)
     answer = {"a": 2.0, "b": 7.0}
-    for report, weight in contract.every_draw(lambda source: m._perturb(m._encode(answer, source), source)):
+    for report, weight in every_draw(lambda source: m._perturb(m._encode(answer, source), source)):
         found[report] += weight
     channel: dict[Any, dict[Report, Fraction]] = m.channel()
     mixed: dict[Report, Fraction] = defaultdict(Fraction)
     for a, weight_a in ((0.0, Fraction(3, 4)), (8.0, Fraction(1, 4))):
         for b, weight_b in ((0.0, Fraction(1, 8)), (8.0, Fraction(7, 8))):
-            for report, chance in channel[(("a", a), ("b", b))].items():
-                mixed[report] += weight_a * weight_b * chance
+            for given, chance in channel[(("a", a), ("b", b))].items():
+                mixed[given] += weight_a * weight_b * chance
     assert found == mixed
 
 
@@ -64,13 +63,13 @@ def test_columns_round_like_single_answers() -> None:
     m = sv.KeyValue(["a", "b"], 0, 8, epsilon=2.0)
     law: dict[Report, Fraction] = defaultdict(Fraction)
     answer = {"b": 7.0}
-    for report, weight in contract.every_draw(lambda source: m._perturb(m._encode(answer, source), source)):
+    for report, weight in every_draw(lambda source: m._perturb(m._encode(answer, source), source)):
         law[report] += weight
     data = m.randomize_many([answer] * 40_000, seed=2).data
     expected = 40_000 * np.array([float(law[report]) for report in range(m.cells)])
-    assert contract._chi_square_tail(np.bincount(data, minlength=m.cells), expected) > 1e-6
+    assert contract.chi_square_tail(np.bincount(data, minlength=m.cells), expected) > 1e-6
     unrounded = m.randomize_many([{"b": 8.0}] * 40_000, seed=2).data
-    assert contract._chi_square_tail(np.bincount(unrounded, minlength=m.cells), expected) < 1e-6
+    assert contract.chi_square_tail(np.bincount(unrounded, minlength=m.cells), expected) < 1e-6
 
 
 @pytest.mark.parametrize(
@@ -199,6 +198,14 @@ def test_nothing_is_ever_nan(reports: list[int], p: float) -> None:
     assert (e.stderr <= 1).all()
 
 
+@pytest.mark.filterwarnings("error")
+def test_a_share_of_just_zero_divides_nothing() -> None:
+    m = sv.KeyValue(2, -1, 1, p=0.5)
+    e = m.tally().add_many([0, 1]).estimate()
+    assert (float(m.q), e.shares.frequency[0]) == (0.25, 0)
+    assert (e.mean[0], e.stderr[0]) == (0, 1)
+
+
 def test_a_key_that_nobody_holds_has_the_whole_range() -> None:
     e = sv.KeyValue(["a", "b"], 1, 5, epsilon=1.0).tally().add_many([0] * 500 + [3] * 200 + [4] * 300).estimate()
     row = e["a"]
@@ -262,7 +269,7 @@ def test_thousands_of_keys() -> None:
     assert m.bits == 14 and repr(m) == "KeyValue(3000 keys, epsilon=1)"
     m.shape.check(m.randomize({0: 0.3, 2999: 1.0}))
     e = m.tally().add_many(m.randomize_many([{7: 0.3, 2999: 1.0}, {}] * 100, seed=1)).estimate()
-    assert np.isfinite(np.array(e.interval())).all()
+    assert np.isfinite(np.array(tuple(e.interval()))).all()
     with pytest.raises(sv.ParameterError, match="at most 2\\^20 entries"):
         m.channel()
 
@@ -342,3 +349,16 @@ BAD: list[tuple[Any, str]] = [
 def test_bad_parameters(attempt: Any, message: str) -> None:
     with pytest.raises(sv.ParameterError, match=message):
         attempt()
+
+
+@pytest.mark.parametrize("odd", [-1, 2, 3, 4, "-0", None])
+@pytest.mark.parametrize("rest", [[], [(0, 1)]])
+def test_what_fills_an_answer_up_is_no_key(odd: Any, rest: list[Any]) -> None:
+    """Answers are filled up to as many pairs as there are keys. Nobody can hold what they are filled up with."""
+    for keys in (2, ["a", "b"]):
+        m = sv.KeyValue(keys, 0, 1, 1.0)
+        known = [(m.domain.keys.labels[key], number) for key, number in rest]
+        names = [odd, *[name for row in m.domain._fillers for name, _ in row]]
+        for name in names:
+            with pytest.raises(sv.DomainError):
+                m.randomize([*known, (name, 0.5)])

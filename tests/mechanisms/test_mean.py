@@ -10,13 +10,13 @@ from typing import Any
 
 import numpy as np
 import pytest
+from doctor_visits import VISITS
 from hypothesis import given
 from hypothesis import strategies as st
 
 import sottovoce as sv
-from sottovoce.estimate import MeanEstimate
-from sottovoce.randomness import Keystream, Replay, Source
-from visits import VISITS
+from sottovoce.core.randomness import Keystream, Replay, Source
+from sottovoce.estimates import MeanEstimate
 
 KINDS = ("rounding", "piecewise", "hybrid")
 SMALL = [
@@ -255,7 +255,7 @@ def test_damaged_mechanisms_are_refused(change: dict[str, Any]) -> None:
 
 
 def test_vectors_of_estimates() -> None:
-    file = json.loads((Path(__file__).parents[1] / "vectors" / "mean.json").read_text(encoding="utf-8"))
+    file = json.loads((Path(__file__).parents[2] / "vectors" / "mean.json").read_text(encoding="utf-8"))
     for vector in file["vectors"]:
         e = sv.mechanism(vector["mechanism"]).tally().add_many([case["report"] for case in vector["cases"]]).estimate()
         assert isinstance(e, MeanEstimate)

@@ -12,12 +12,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import sottovoce as sv
-from sottovoce.field import is_order
-from sottovoce.geometry import Space
+from sottovoce.core.field import is_order
+from sottovoce.core.geometry import Space
+from sottovoce.core.reports import Bits
 from sottovoce.mechanisms import build
-from sottovoce.mechanisms.choose import CANDIDATES, MAX_BITS
-from sottovoce.mechanisms.subset import least_variance
-from sottovoce.reports import Bits
+from sottovoce.mechanisms.frequency.choose import CANDIDATES, MAX_BITS
+from sottovoce.mechanisms.frequency.subset import least_variance
 
 
 def test_five_ways_to_one_mechanism() -> None:
@@ -183,6 +183,11 @@ BAD: list[tuple[Any, str]] = [
     (lambda: sv.Unary(3, p=0.25, q=0.75), "p must be greater than q"),
     (lambda: sv.Unary(3, p=0.5, q=0.5), "p must be greater than q"),
     (lambda: sv.Unary(3, 1.0, kind="best"), "kind must be optimal or symmetric, got 'best'"),
+    (lambda: sv.Bloom(), "give either epsilon or both p and q"),
+    (lambda: sv.Bloom(p=0.75), "give either epsilon or both p and q"),
+    (lambda: sv.Bloom(q=0.25), "give either epsilon or both p and q"),
+    (lambda: sv.Bloom(epsilon=1.0, q=0.25), "give either epsilon or both p and q"),
+    (lambda: sv.Bloom(epsilon=1.0, p=0.75, q=0.25), "give either epsilon or both p and q"),
     (lambda: sv.LocalHash(3), "give epsilon"),
     (lambda: sv.LocalHash(3, 1.0, kind="best"), "kind must be optimal or binary, got 'best'"),
     (lambda: sv.LocalHash(3, 1.0, buckets=6), "a field must have a prime or a power of two"),

@@ -16,25 +16,26 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import broken
-import contract
 import sottovoce as sv
-from sottovoce.mechanisms import Bloom, chain
-from sottovoce.mechanisms.longitudinal import Longitudinal
-from sottovoce.privacy import log_above
-from sottovoce.randomness import SYSTEM, Replay, Source
+from sottovoce.core.privacy import compose, log_above
+from sottovoce.core.randomness import SYSTEM, Replay, Source
+from sottovoce.mechanisms import Bloom
+from sottovoce.mechanisms.longitudinal import answer_costs, chain
+from sottovoce.mechanisms.longitudinal.base import Longitudinal
+from sottovoce.mechanisms.longitudinal.memoized_kinds import MemoizedValues
+from sottovoce.testing import broken, over_time
 
 PAIRS = [(0.2, 0.1), (1.0, 0.5), (2.0, 1.9), (4.0, 1.0), (8.0, 0.01), (36.0, 20.0)]
 KINDS: list[tuple[str, Any]] = [("rr", ["no", "yes"]), ("krr", 10), ("unary", 10), ("local_hash", 100)]
 TEXTS = [("hashed", sv.Text(8)), ("bloom", sv.Text(8))]
 TWO: dict[str, Any] = {"permanent": 2.0, "first": 1.0}
-SMALL = [sv.Memoized.of(kind, domain, **TWO) for kind, domain in KINDS]
+SMALL = [sv.Memoized.of(domain, kind, **TWO) for kind, domain in KINDS]
 
 
 @pytest.mark.parametrize(("kind", "domain"), [*KINDS, *TEXTS], ids=lambda x: str(x)[:12])
 @pytest.mark.parametrize(("permanent", "first"), PAIRS)
 def test_it_spends_what_it_is_asked_to_and_never_more(kind: str, domain: Any, permanent: float, first: float) -> None:
-    m = sv.Memoized.of(kind, domain, permanent=permanent, first=first)
+    m = sv.Memoized.of(domain, kind, permanent=permanent, first=first)
     slack = max(1e-9, math.exp(permanent) * 2**-51)
     assert first - slack <= m.epsilon <= first
     assert permanent - slack <= m.epsilon_forever <= permanent
@@ -43,16 +44,16 @@ def test_it_spends_what_it_is_asked_to_and_never_more(kind: str, domain: Any, pe
 @pytest.mark.parametrize(("kind", "domain"), KINDS, ids=lambda x: str(x)[:12])
 def test_one_wave_is_as_accurate_as_fresh_noise(kind: str, domain: Any) -> None:
     for permanent, first in PAIRS[:4]:
-        m = sv.Memoized.of(kind, domain, permanent=permanent, first=first)
+        m = sv.Memoized.of(domain, kind, permanent=permanent, first=first)
         fresh = sv.mechanisms.build(kind, sv.Domain(domain), first)
         assert m.variance == pytest.approx(fresh.variance, rel=1e-9)
 
 
 def test_one_wave_of_texts_is_as_accurate_as_fresh_noise() -> None:
     for permanent, first in PAIRS[:4]:
-        filters = sv.Memoized.of("bloom", sv.Text(8), permanent=permanent, first=first)
+        filters = sv.Memoized.of(sv.Text(8), "bloom", permanent=permanent, first=first)
         assert filters.variance == pytest.approx(Bloom(epsilon=first).variance, rel=1e-9)
-        hashed = sv.Memoized.of("hashed", sv.Text(8), permanent=permanent, first=first)
+        hashed: Any = sv.Memoized.of(sv.Text(8), "hashed", permanent=permanent, first=first)
         fresh = sv.Hashed(sv.KRR(hashed.permanent.buckets, first), cohorts=hashed.cohorts)
         assert hashed.variance == pytest.approx(fresh.variance, rel=1e-9)
         assert hashed.stderr(10_000, 0.5) == pytest.approx(fresh.stderr(10_000, 0.5))
@@ -91,7 +92,8 @@ def test_basic_rappor_has_the_probabilities_of_its_paper() -> None:
 def worst_of_one_value(m: sv.Memoized, reports: int) -> Fraction:
     """The largest ratio over all sequences of reports of one value, by brute force."""
     values = ((0, 1), (2, 3)) if isinstance(m.permanent, Bloom) else (0, 1)
-    permanent, resend = m._inner._law, {x: resend_law(m, x) for x in m._inner._law(values[0])}
+    permanent: Any = m._where.inner._law
+    resend = {x: resend_law(m, x) for x in permanent(values[0])}
     outcomes = list(resend)
 
     def law(code: Any, sequence: tuple[Any, ...]) -> Fraction:
@@ -107,7 +109,7 @@ def worst_of_one_value(m: sv.Memoized, reports: int) -> Fraction:
 def resend_law(m: sv.Memoized, kept: Any) -> dict[Any, Fraction]:
     if isinstance(kept, int):
         return m.instantaneous._law(kept)
-    one, zero, size = m.instantaneous.p, m.instantaneous.q, m._size
+    one, zero, size = m.instantaneous.p, m.instantaneous.q, m._chain.size
     law = {}
     for sent in range(2**size):
         pairs = [(kept[0] >> at & 1, sent >> at & 1) for at in range(size)]
@@ -117,21 +119,21 @@ def resend_law(m: sv.Memoized, kept: Any) -> dict[Any, Fraction]:
 
 
 TINY = [
-    sv.Memoized.of("rr", 2, permanent=2.0, first=0.5),
-    sv.Memoized.of("krr", 4, permanent=1.0, first=0.3),
-    sv.Memoized(sv.KRR(3, p=0.5), sv.KRR(3, p=0.6)),
-    sv.Memoized.of("unary", 2, permanent=3.0, first=1.0),
+    sv.Memoized.of(2, "rr", permanent=2.0, first=0.5),
+    sv.Memoized.of(4, "krr", permanent=1.0, first=0.3),
+    sv.Memoized.pair(sv.KRR(3, p=0.5), sv.KRR(3, p=0.6)),
+    sv.Memoized.of(2, "unary", permanent=3.0, first=1.0),
     sv.Memoized.rappor(3, f=0.3, p=0.2, q=0.9),
-    sv.Memoized(sv.Unary(2, p=0.1, q=0.001), sv.Unary(2, p=0.6, q=0.4)),
+    sv.Memoized.pair(sv.Unary(2, p=0.1, q=0.001), sv.Unary(2, p=0.6, q=0.4)),
     sv.Memoized.loloha(9, permanent=2.0, first=1.0),
     sv.Memoized.rappor(f=0.4, p=0.2, q=0.9, bits=4, hashes=2, cohorts=3),
-    sv.Memoized.of("hashed", sv.Text(4), permanent=2.0, first=1.0, buckets=4),
+    sv.Memoized.of(sv.Text(4), "hashed", permanent=2.0, first=1.0, buckets=4),
 ]
 
 
 @pytest.mark.parametrize("m", TINY, ids=repr)
 def test_reports_of_one_value_cost_just_what_is_declared(m: sv.Memoized) -> None:
-    for reports in range(1, 3 if m._size > 3 and m._in_bits else 4 if m._in_bits else 5):
+    for reports in range(1, 3 if m._chain.size > 3 and m._chain.in_bits else 4 if m._chain.in_bits else 5):
         assert m.epsilon_over(reports) == log_above(worst_of_one_value(m, reports))
 
 
@@ -145,7 +147,7 @@ def test_it_tends_to_the_permanent_answer(m: sv.Memoized) -> None:
 
 def test_two_reports_may_cost_more_than_twice_one() -> None:
     """So that adding up the cost of single reports is no bound, where they share a permanent answer."""
-    m = sv.Memoized.of("krr", 100, permanent=4.0, first=0.5)
+    m = sv.Memoized.of(100, "krr", permanent=4.0, first=0.5)
     assert m.epsilon_over(2) > 2.3 * m.epsilon
     x, (p, q) = m.instantaneous.p / m.instantaneous.q, (m.permanent.p, m.permanent.q)
     assert m.epsilon_over(2) == log_above((p * x**2 + 1 - p) / (q * x**2 + 1 - q))
@@ -158,12 +160,12 @@ def best_split(costs: list[Fraction], reports: int, answers: int) -> Fraction:
     return best[reports]
 
 
-@pytest.mark.parametrize("m", [*TINY, sv.Memoized.of("krr", 100, permanent=4.0, first=0.5)], ids=repr)
+@pytest.mark.parametrize("m", [*TINY, sv.Memoized.of(100, "krr", permanent=4.0, first=0.5)], ids=repr)
 def test_changes_cost_no_more_than_declared_however_the_reports_fall(m: sv.Memoized) -> None:
     costs = [Fraction(0), *(Fraction(m.epsilon_over(k)) for k in range(1, 13))]
     concave = all(costs[k] - costs[k - 1] >= costs[k + 1] - costs[k] for k in range(1, 12))
     for reports, changes in product((2, 3, 5, 12), (1, 2, 5)):
-        answers = min(changes + 1, reports, m._answers(10**9))
+        answers = min(changes + 1, reports, m._costs.answers(10**9))
         worst, declared = best_split(costs, reports, answers), m.epsilon_over(reports, changes)
         assert float(worst) <= declared <= m.epsilon_after(changes)
         assert not concave or declared == pytest.approx(float(worst), abs=1e-14)
@@ -171,18 +173,18 @@ def test_changes_cost_no_more_than_declared_however_the_reports_fall(m: sv.Memoi
 
 
 def test_no_more_permanent_answers_than_values_and_no_fewer_for_buckets() -> None:
-    assert sv.Memoized.of("krr", 3, permanent=2.0, first=1.0).epsilon_after(50) == pytest.approx(6)
-    assert sv.Memoized.of("unary", 30, permanent=2.0, first=1.0).epsilon_after(9) == pytest.approx(20)
+    assert sv.Memoized.of(3, "krr", permanent=2.0, first=1.0).epsilon_after(50) == pytest.approx(6)
+    assert sv.Memoized.of(30, "unary", permanent=2.0, first=1.0).epsilon_after(9) == pytest.approx(20)
     assert sv.Memoized.loloha(1000, permanent=2.0, first=1.0, kind="binary").epsilon_after(50) == pytest.approx(102)
     assert sv.Memoized.loloha(30, permanent=2.0, first=1.0).epsilon_after(50) == pytest.approx(60)
-    assert sv.Memoized.of("hashed", sv.Text(8), **TWO).epsilon_after(50) == pytest.approx(102)
+    assert sv.Memoized.of(sv.Text(8), "hashed", **TWO).epsilon_after(50) == pytest.approx(102)
 
 
 def test_a_bound_on_changes_bounds_what_is_charged() -> None:
     for kind, domain in [*KINDS, *TEXTS]:
         for bound, changes in product((0, 1, 3), (0, 1, 2, 50)):
-            m = sv.Memoized.of(kind, domain, **TWO, changes=bound)
-            free = sv.Memoized.of(kind, domain, **TWO)
+            m = sv.Memoized.of(domain, kind, **TWO, changes=bound)
+            free = sv.Memoized.of(domain, kind, **TWO)
             assert m.epsilon_after(changes) == free.epsilon_after(min(bound, changes))
             assert m.epsilon_over(5, changes) == free.epsilon_over(5, min(bound, changes))
             assert (m.epsilon, m.variance) == (free.epsilon, free.variance)
@@ -193,7 +195,8 @@ def test_a_bound_on_changes_bounds_what_is_charged() -> None:
 
 def two_runs(m: sv.Memoized, keys: tuple[int, int], told: tuple[int, int], each: int) -> Fraction:
     """The probability that one value is told throughout the first half of the waves and another in the rest."""
-    law, say = m._inner._law, {x: resend_law(m, x) for x in m._inner._law(0)}
+    law: Any = m._where.inner._law
+    say = {x: resend_law(m, x) for x in law(0)}
     runs = [{x: say[x][told[half]] ** each for x in say} for half in (0, 1)]
     if keys[0] == keys[1]:
         return sum((chance * runs[0][x] * runs[1][x] for x, chance in law(keys[0]).items()), Fraction(0))
@@ -203,7 +206,7 @@ def two_runs(m: sv.Memoized, keys: tuple[int, int], told: tuple[int, int], each:
 
 def test_the_moment_of_change_shows() -> None:
     """Histories of different patterns can be told apart by more than `epsilon_after`, but not `epsilon_pattern`."""
-    m = sv.Memoized.of("rr", 2, permanent=1.0, first=0.5)
+    m = sv.Memoized.of(2, "rr", permanent=1.0, first=0.5)
     lost = [log_above(two_runs(m, (0, 1), (0, 1), each) / two_runs(m, (0, 0), (0, 1), each)) for each in (1, 4, 16, 64)]
     assert lost == sorted(lost)
     assert lost[-1] > 3 * m.epsilon_after(1)
@@ -212,7 +215,7 @@ def test_the_moment_of_change_shows() -> None:
 
 
 def loss_of_equal_patterns(m: Longitudinal, *histories: tuple[Any, ...]) -> float:
-    ratio = contract.worst_ratio([contract.law_over_time(m, history)[0] for history in histories])
+    ratio = over_time.worst_ratio([over_time.law_over_time(m, history)[0] for history in histories])
     assert ratio is not None
     return log_above(ratio)
 
@@ -221,7 +224,7 @@ def test_that_two_values_share_a_bucket_does_not_show() -> None:
     """The smallest exact case: two histories that change at the same time, one of them within its bucket."""
     parts: tuple[Any, Any] = (sv.LocalHash(4, 0.0005, buckets=2), sv.KRR(2, p=0.75))
     stays, moves = (0, 2), (0, 1)  # Cohort 1 hashes values to their lowest binary digit.
-    m = sv.Memoized(*parts)
+    m = sv.Memoized.pair(*parts)
     assert m.epsilon_over(2, 1) <= m.epsilon_after(1) <= 0.001
     assert loss_of_equal_patterns(m, stays, moves) <= m.epsilon_over(2, 1)
     shared = broken.AnswerPerBucket(*parts)
@@ -233,7 +236,7 @@ def test_values_that_share_their_places_have_answers_of_their_own(kind: str) -> 
     """Of 30 values in 2 buckets or bits: every one that comes up is drawn and charged."""
     domain: Any = 30 if kind == "local_hash" else sv.Text(8)
     hashing: dict[str, Any] = {"hashes": 1} if kind == "bloom" else {}
-    m = sv.Memoized.of(kind, domain, **TWO, buckets=2, **hashing)
+    m = sv.Memoized.of(domain, kind, **TWO, buckets=2, **hashing)
     steps = list(walk(m, [value if kind == "local_hash" else f"value {value}" for value in range(30)]))
     assert len(steps[-1].memory["answers"]) == 30
     assert {step.epsilon for step in steps} == {m.permanent.epsilon}
@@ -243,7 +246,7 @@ def test_values_that_share_their_places_have_answers_of_their_own(kind: str) -> 
 
 
 def test_beyond_its_changes_a_device_goes_on_with_the_last_answer_it_paid_for() -> None:
-    m = sv.Memoized(sv.KRR(5, 1.0), sv.KRR(5, p=0.999999), changes=1)
+    m = sv.Memoized.pair(sv.KRR(5, 1.0), sv.KRR(5, p=0.999999), changes=1)
     steps = list(walk(m, [3, 1, 4, 1, 3, 0]))
     assert [step.epsilon for step in steps] == [m.permanent.epsilon] * 2 + [0.0] * 4
     memory = steps[1].memory
@@ -254,8 +257,8 @@ def test_beyond_its_changes_a_device_goes_on_with_the_last_answer_it_paid_for() 
 
 
 def test_with_no_change_at_all_nothing_of_a_history_but_its_first_value_is_sent() -> None:
-    m = sv.Memoized.of("krr", 3, **TWO, changes=0)
-    laws = {history: contract.law_over_time(m, history)[0] for history in product(range(3), repeat=3)}
+    m = sv.Memoized.of(3, "krr", **TWO, changes=0)
+    laws = {history: over_time.law_over_time(m, history)[0] for history in product(range(3), repeat=3)}
     assert all(law == laws[history[0], 0, 0] for history, law in laws.items())
     assert m.epsilon_pattern(3) == m.epsilon_over(3) and m.epsilon_pattern(10**6) == m.epsilon_forever
 
@@ -277,7 +280,7 @@ def test_columns_send_the_answers_that_steps_send(rows: list[list[int]], changes
 # What a memory is kept under, and its version.
 
 
-@pytest.mark.parametrize("m", [*SMALL, sv.Memoized.of("hashed", sv.Text(8), permanent=2.0, first=1.0)], ids=repr)
+@pytest.mark.parametrize("m", [*SMALL, sv.Memoized.of(sv.Text(8), "hashed", permanent=2.0, first=1.0)], ids=repr)
 def test_a_device_may_hide_the_names_of_values(m: sv.Memoized) -> None:
     values: list[Any] = ["tea", "milk", "tea"] if isinstance(m.domain, sv.Text) else [*m.domain.labels[:2]] * 2
     plain, hidden = m.begin(), m.begin()
@@ -292,8 +295,8 @@ def test_a_device_may_hide_the_names_of_values(m: sv.Memoized) -> None:
 
 
 def test_no_two_texts_share_a_name() -> None:
-    m = sv.Memoized.of("hashed", sv.Text(8), **TWO)
-    names = [m._name(m._encode(text, SYSTEM)) for text in ("tea", "té", "t", "tea ")]
+    m = sv.Memoized.of(sv.Text(8), "hashed", **TWO)
+    names = [m._where.name(m._encode(text, SYSTEM)) for text in ("tea", "té", "t", "tea ")]
     assert len(set(names)) == 4 and {len(name) for name in names} == {64}
 
 
@@ -303,7 +306,7 @@ OLD = {"cohort": 1, "answers": {"0": 1}}
 
 @pytest.mark.parametrize("kind", ["rr", "krr", "unary"])
 def test_an_old_memory_of_values_is_read_on(kind: str) -> None:
-    m = sv.Memoized.of(kind, 2, **TWO)
+    m = sv.Memoized.of(2, kind, **TWO)
     step = m.step(0, {"cohort": 0, "answers": {"0": "01" if kind == "unary" else 1}})
     assert step.epsilon == 0 and step.memory["version"] == 2
     assert m.step(1, step.memory).memory["last"] == "1"
@@ -312,10 +315,10 @@ def test_an_old_memory_of_values_is_read_on(kind: str) -> None:
 @pytest.mark.parametrize(
     "m",
     [
-        sv.Memoized.of("local_hash", 9, permanent=2.0, first=1.0, buckets=2),
-        sv.Memoized.of("hashed", sv.Text(8), permanent=2.0, first=1.0, buckets=2),
+        sv.Memoized.of(9, "local_hash", permanent=2.0, first=1.0, buckets=2),
+        sv.Memoized.of(sv.Text(8), "hashed", permanent=2.0, first=1.0, buckets=2),
         sv.Memoized.rappor(f=0.5, p=0.25, q=0.75, bits=8, hashes=2, cohorts=3),
-        sv.Memoized.of("krr", 3, permanent=2.0, first=1.0, changes=1),
+        sv.Memoized.of(3, "krr", permanent=2.0, first=1.0, changes=1),
     ],
     ids=repr,
 )
@@ -329,7 +332,7 @@ def test_an_old_memory_of_buckets_is_refused(m: sv.Memoized) -> None:
 
 
 def test_a_memory_that_lost_its_last_answer_is_refused() -> None:
-    m = sv.Memoized.of("krr", 3, **TWO, changes=0)
+    m = sv.Memoized.of(3, "krr", **TWO, changes=0)
     memory = m.step(1, m.begin()).memory
     damages: list[dict[str, Any]] = [{"last": None}, {"last": "2"}, {"answers": []}]
     for damaged in damages:
@@ -357,7 +360,7 @@ class Asked(Replay):
 
 @pytest.mark.parametrize(("kind", "domain"), [*KINDS, *TEXTS], ids=lambda x: str(x)[:12])
 def test_the_same_draws_whether_a_value_is_new_known_or_frozen(kind: str, domain: Any) -> None:
-    m = sv.Memoized.of(kind, domain, **TWO, changes=0)
+    m = sv.Memoized.of(domain, kind, **TWO, changes=0)
     values = ["tea", "milk"] if isinstance(m.domain, sv.Text) else m.domain.labels[:2]
     source = Asked()
     memory = m.begin(source)
@@ -365,7 +368,7 @@ def test_the_same_draws_whether_a_value_is_new_known_or_frozen(kind: str, domain
     for value in (values[0], values[0], values[1]):
         source.roles.clear()
         memory = m.step(value, memory, source).memory
-        name = m._name(m._encode(value, SYSTEM))
+        name = m._where.name(m._encode(value, SYSTEM))
         assert source.roles == [("permanent", name), ("instantaneous", name)]
 
 
@@ -406,7 +409,7 @@ def test_permanent_answers_are_stable_and_charged_once(codes: list[int], m: sv.M
         assert later.memory["cohort"] == earlier.memory["cohort"]
         assert (later.epsilon > 0) == (len(later.memory["answers"]) > len(kept))
     changes = sum(a != b for a, b in pairwise(codes))
-    assert sv.privacy.compose(step.epsilon for step in steps) <= m.epsilon_after(changes)
+    assert compose(step.epsilon for step in steps) <= m.epsilon_after(changes)
 
 
 @pytest.mark.parametrize("m", SMALL, ids=repr)
@@ -422,10 +425,10 @@ def test_many_reports_average_to_the_permanent_answer(m: sv.Memoized) -> None:
     """10,000 reports of one value: those values are supported most that the permanent answer supports.
 
     A value's support differs by at least 0.1 between the two cases, which is ten standard deviations to either side of
-    the middle: false alarms are below 1e-20. `PermanentRedrawn` in `broken.py` is what this must not be.
+    the middle: false alarms are below 1e-20. `PermanentRedrawn` in `sottovoce.testing.broken` is what this must not be.
     """
     memory = m.step(m.domain.labels[1], m.begin()).memory
-    (kept,), size = memory["answers"].values(), m._inner.domain.size
+    (kept,), size = memory["answers"].values(), m._where.inner.domain.size
     report = bytes.fromhex(kept) if isinstance(kept, str) else memory["cohort"] * size + kept
     reports = []
     for _ in range(10_000):
@@ -434,11 +437,13 @@ def test_many_reports_average_to_the_permanent_answer(m: sv.Memoized) -> None:
         reports.append(step.report)
     support = m.tally().add_many(reports).estimate().support / len(reports)
     middle = float(m.instantaneous.p + m.instantaneous.q) / 2
-    assert set(np.flatnonzero(support > middle)) == set(m.permanent.supports(report))
+    assert isinstance(m, MemoizedValues)
+    supports = m.permanent.supports(report)
+    assert set(np.flatnonzero(support > middle)) == set(supports)
 
 
 FILTER = sv.Memoized.rappor(sv.Text(16), f=0.25, p=0.2, q=0.8, bits=24, hashes=2, cohorts=4, salt="filter")
-BUCKET = sv.Memoized.of("hashed", sv.Text(16), permanent=2.0, first=1.0, buckets=4, cohorts=8)
+BUCKET = sv.Memoized.of(sv.Text(16), "hashed", permanent=2.0, first=1.0, buckets=4, cohorts=8)
 
 
 @pytest.mark.parametrize("m", [FILTER, BUCKET], ids=repr)
@@ -452,11 +457,13 @@ def test_many_reports_of_a_text_average_to_the_permanent_answer(m: sv.Memoized) 
     assert all(step.memory == memory and step.epsilon == 0 for step in told)
     rows = m.tally().add_many([step.report for step in told]).cells.reshape(m.cohorts, -1)
     assert rows.sum() == rows[memory["cohort"]].sum()  # All reports are of one cohort.
-    support = rows[memory["cohort"]][: m._size] / 10_000
+    support = rows[memory["cohort"]][: m._chain.size] / 10_000
     middle = float(m.instantaneous.p + m.instantaneous.q) / 2
-    expected = np.unpackbits(np.frombuffer(bytes.fromhex(kept), dtype=np.uint8), bitorder="little") if m._in_bits else (
-        np.arange(m._size) == kept)  # fmt: skip
-    assert (support > middle).tolist() == expected[: m._size].astype(bool).tolist()
+    if m._chain.in_bits:
+        expected = np.unpackbits(np.frombuffer(bytes.fromhex(kept), dtype=np.uint8), bitorder="little")
+    else:
+        expected = np.arange(m._chain.size) == kept
+    assert (support > middle).tolist() == expected[: m._chain.size].astype(bool).tolist()
 
 
 @settings(max_examples=40)
@@ -465,11 +472,11 @@ def test_many_reports_of_a_text_average_to_the_permanent_answer(m: sv.Memoized) 
 )
 def test_answers_about_texts_are_kept_for_each_text(texts: list[str], m: sv.Memoized) -> None:
     steps = list(walk(m, texts))
-    names = {m._name(m._encode(text, SYSTEM)) for text in texts}
+    names = {m._where.name(m._encode(text, SYSTEM)) for text in texts}
     assert set(steps[-1].memory["answers"]) == names
     assert sum(step.epsilon > 0 for step in steps) == len(set(texts))
     changes = sum(a != b for a, b in pairwise(texts))
-    assert sv.privacy.compose(step.epsilon for step in steps) <= m.epsilon_after(changes)
+    assert compose(step.epsilon for step in steps) <= m.epsilon_after(changes)
 
 
 def test_the_waves_of_texts_are_estimated() -> None:
@@ -487,14 +494,14 @@ def test_the_waves_of_texts_are_estimated() -> None:
 
 
 def test_both_kinds_travel() -> None:
-    for m in (FILTER, BUCKET, SMALL[1], sv.Memoized.of("bloom", sv.Text(8), **TWO, changes=3)):
+    for m in (FILTER, BUCKET, SMALL[1], sv.Memoized.of(sv.Text(8), "bloom", **TWO, changes=3)):
         read = sv.mechanism(json.loads(json.dumps(m.to_dict())))
         for again in (read, copy.deepcopy(m), pickle.loads(pickle.dumps(m))):  # noqa: S301
             assert again == m and type(again) is type(m) and hash(again) == hash(m) and isinstance(again, sv.Memoized)
 
 
 def test_a_bound_on_changes_travels_and_without_one_nothing_new_does() -> None:
-    free, bound = sv.Memoized.of("krr", 3, **TWO), sv.Memoized.of("krr", 3, **TWO, changes=0)
+    free, bound = sv.Memoized.of(3, "krr", **TWO), sv.Memoized.of(3, "krr", **TWO, changes=0)
     assert set(free.to_dict()) == {"mechanism", "permanent", "instantaneous", "epsilon"}
     assert bound.to_dict() == free.to_dict() | {"changes": 0} and bound != free
     assert repr(bound).endswith("forever, changes=0)")
@@ -511,7 +518,7 @@ def test_a_memory_of_another_shape_is_refused(memory: Any) -> None:
 
 def test_an_answer_that_could_not_be_is_refused() -> None:
     with pytest.raises(sv.ReportError):
-        sv.Memoized.of("krr", 3, permanent=2.0, first=1.0).step(1, {"cohort": 0, "answers": {"1": 7}})
+        sv.Memoized.of(3, "krr", permanent=2.0, first=1.0).step(1, {"cohort": 0, "answers": {"1": 7}})
     with pytest.raises(sv.DomainError):
         SMALL[0].step("maybe", SMALL[0].begin())
 
@@ -519,16 +526,16 @@ def test_an_answer_that_could_not_be_is_refused() -> None:
 @pytest.mark.parametrize(
     ("build", "says"),
     [
-        (lambda: sv.Memoized.of("krr", 3, permanent=1.0, first=1.0), "first must be less than permanent"),
-        (lambda: sv.Memoized.of("unary", 3, permanent=1.0, first=2.0), "first must be less than permanent"),
-        (lambda: sv.Memoized.of("subset", 3, permanent=2.0, first=1.0), "kind must be one of"),
+        (lambda: sv.Memoized.of(3, "krr", permanent=1.0, first=1.0), "first must be less than permanent"),
+        (lambda: sv.Memoized.of(3, "unary", permanent=1.0, first=2.0), "first must be less than permanent"),
+        (lambda: sv.Memoized.of(3, "subset", permanent=2.0, first=1.0), "kind must be one of"),
         (
-            lambda: sv.Memoized.of("krr", 3, permanent=2.0, first=1.0, buckets=3),
+            lambda: sv.Memoized.of(3, "krr", permanent=2.0, first=1.0, buckets=3),
             "buckets are for values that",
         ),
-        (lambda: sv.Memoized.of("krr", 3, permanent=math.nan, first=1.0), "epsilon must be a number"),
-        (lambda: sv.Memoized.of("krr", 3, permanent=40.0, first=1.0), "at most 36"),
-        (lambda: sv.Memoized.of("rr", 3, permanent=2.0, first=1.0), "domain of 2 values"),
+        (lambda: sv.Memoized.of(3, "krr", permanent=math.nan, first=1.0), "epsilon must be a number"),
+        (lambda: sv.Memoized.of(3, "krr", permanent=40.0, first=1.0), "at most 36"),
+        (lambda: sv.Memoized.of(3, "rr", permanent=2.0, first=1.0), "domain of 2 values"),
         (lambda: sv.Memoized.loloha(3, permanent=2.0, first=1.0, kind="best"), "kind must be"),
         (lambda: sv.Memoized.rappor(3, f=0, p=0.5, q=0.75), "f must lie strictly"),
         (lambda: sv.Memoized.rappor(3, f=0.5, p=0.75, q=0.5), "p must be greater than q"),
@@ -536,17 +543,17 @@ def test_an_answer_that_could_not_be_is_refused() -> None:
         (lambda: sv.Memoized.rappor(f=0.5, p=0.75, q=0.5), "p must be greater than q"),
         (lambda: sv.Memoized.rappor(f=0, p=0.5, q=0.75), "f must lie strictly"),
         (lambda: sv.Memoized.rappor(f=0.5, p=0.5, q=0.75, bits=3), "at least twice the hashes"),
-        (lambda: sv.Memoized.of("bloom", 8, permanent=2.0, first=1.0), "for a domain of Text"),
-        (lambda: sv.Memoized.of("hashed", sv.Text(8), permanent=2.0, first=1.0, hashes=2), "hashed has no hashes"),
-        (lambda: sv.Memoized.of("krr", 8, permanent=2.0, first=1.0, salt="x"), "salt is for texts only"),
-        (lambda: sv.Memoized.of("bloom", sv.Text(8), permanent=2.0, first=2.0), "first must be less than permanent"),
-        (lambda: sv.Memoized(Bloom(8, 2, 2, 2.0), sv.Unary(9, 1.0)), "instantaneous must be unary over 8"),
-        (lambda: sv.Memoized(Bloom(8, 2, 2, 2.0), sv.KRR(8, 1.0)), "instantaneous must be unary over 8"),
-        (lambda: sv.Memoized(sv.Hashed("subset", 8, 2, 2.0), sv.KRR(8, 1.0)), "hashed over krr or unary"),
-        (lambda: sv.Memoized(sv.KRR(3, 1.0), sv.KRR(4, 1.0)), "instantaneous must be krr over 3"),
-        (lambda: sv.Memoized(sv.Unary(3, 1.0), sv.KRR(3, 1.0)), "instantaneous must be unary over 3"),
-        (lambda: sv.Memoized(sv.KRR(3, p=0.1), sv.KRR(3, 1.0)), "p must be greater than q"),
-        (lambda: sv.Memoized(sv.Subset(5, 1.0), sv.KRR(5, 1.0)), "permanent must be one of"),  # type: ignore[arg-type]
+        (lambda: sv.Memoized.of(8, "bloom", permanent=2.0, first=1.0), "for a domain of Text"),
+        (lambda: sv.Memoized.of(sv.Text(8), "hashed", permanent=2.0, first=1.0, hashes=2), "hashed has no hashes"),
+        (lambda: sv.Memoized.of(8, "krr", permanent=2.0, first=1.0, salt="x"), "salt is for texts only"),
+        (lambda: sv.Memoized.of(sv.Text(8), "bloom", permanent=2.0, first=2.0), "first must be less than permanent"),
+        (lambda: sv.Memoized.pair(Bloom(8, 2, 2, 2.0), sv.Unary(9, 1.0)), "instantaneous must be unary over 8"),
+        (lambda: sv.Memoized.pair(Bloom(8, 2, 2, 2.0), sv.KRR(8, 1.0)), "instantaneous must be unary over 8"),
+        (lambda: sv.Memoized.pair(sv.Hashed("subset", 8, 2, 2.0), sv.KRR(8, 1.0)), "hashed over krr or unary"),
+        (lambda: sv.Memoized.pair(sv.KRR(3, 1.0), sv.KRR(4, 1.0)), "instantaneous must be krr over 3"),
+        (lambda: sv.Memoized.pair(sv.Unary(3, 1.0), sv.KRR(3, 1.0)), "instantaneous must be unary over 3"),
+        (lambda: sv.Memoized.pair(sv.KRR(3, p=0.1), sv.KRR(3, 1.0)), "p must be greater than q"),
+        (lambda: sv.Memoized.pair(sv.Subset(5, 1.0), sv.KRR(5, 1.0)), "permanent must be one of"),  # type: ignore[arg-type]
         (lambda: SMALL[0].epsilon_over(0), "reports must be a whole number"),
         (lambda: SMALL[0].epsilon_over(2, -1), "changes must be a whole number"),
         (lambda: SMALL[0].epsilon_after(1.5), "changes must be a whole number"),  # type: ignore[arg-type]
@@ -565,9 +572,9 @@ def test_what_makes_no_sense_is_refused(build: Any, says: str) -> None:
 
 def test_the_split_is_read_off_the_concave_hull() -> None:
     costs = [0, 1, 4, 5, 5, 5]
-    assert chain.worst_split(lambda k: float(costs[min(k, 5)]), 4, 2) == 8.0
-    assert chain.worst_split(lambda k: float(costs[min(k, 5)]), 100, 2) == 10.0
-    assert chain.worst_split(lambda k: float(costs[min(k, 5)]), 3, 3) == 6.0  # Above 5 = 4 + 1, the exact worst.
+    assert answer_costs.worst_split(lambda k: float(costs[min(k, 5)]), 4, 2) == 8.0
+    assert answer_costs.worst_split(lambda k: float(costs[min(k, 5)]), 100, 2) == 10.0
+    assert answer_costs.worst_split(lambda k: float(costs[min(k, 5)]), 3, 3) == 6.0  # Above 5 = 4 + 1, the exact worst.
 
 
 # d-bit flip.
@@ -585,7 +592,7 @@ def test_d_bit_flip_costs_what_the_drawn_values_can_tell() -> None:
 def test_the_steps_of_d_bit_flip_add_up(values: list[int], sampled: int) -> None:
     m = sv.DBitFlip(6, 1.0, sampled=sampled)
     steps = list(walk(m, values))
-    assert sv.privacy.compose(step.epsilon for step in steps) == m.epsilon_after(len(set(values)) - 1)
+    assert compose(step.epsilon for step in steps) == m.epsilon_after(len(set(values)) - 1)
     assert len({(value, step.report) for value, step in zip(values, steps, strict=True)}) == len(set(values))
 
 

@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 import sottovoce as sv
-from sottovoce.mechanisms.moments import Evidence, second_moments
-from sottovoce.mechanisms.parts import Part
-from sottovoce.mechanisms.range_estimate import RangeEstimate
-from sottovoce.tree import Consistency, Tree
+from sottovoce.estimates.part_evidence import Evidence
+from sottovoce.estimates.range_estimate import RangeEstimate
+from sottovoce.estimates.tree import Consistency, Tree
+from sottovoce.mechanisms.compound.combine import Part
 
 PARTS: list[Part] = [
     sv.KRR(5, 1.0),
@@ -62,7 +62,7 @@ def test_second_moments_are_those_of_the_channel(part: Part) -> None:
     for code in range(part.domain.size):
         for report, chance in part._law(code).items():
             exact[:, code] += float(chance) * weights[:, list(part.supports(report))].sum(axis=1) ** 2
-    np.testing.assert_allclose(second_moments(part, weights), exact, atol=1e-12)
+    np.testing.assert_allclose(part._second_moments(weights), exact, atol=1e-12)
 
 
 def test_the_variance_of_a_single_value_is_the_closed_form() -> None:

@@ -14,8 +14,8 @@ import pyarrow as pa
 import pytest
 
 import sottovoce as sv
-from sottovoce.domain import Attributes
-from sottovoce.mechanisms.several_estimate import SeveralEstimate
+from sottovoce.core.domain import Attributes
+from sottovoce.estimates.several_estimate import SeveralEstimate
 
 PERSON: dict[str, Any] = {"sex": ["f", "m"], "age": 3, "town": sv.Domain(["a", "b"], missing="category")}
 SMALL: dict[str, Any] = {"sex": ["f", "m"], "age": 3}

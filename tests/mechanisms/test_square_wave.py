@@ -10,15 +10,15 @@ from typing import Any
 
 import numpy as np
 import pytest
+from doctor_visits import VISITS
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 import sottovoce as sv
-from sottovoce.estimate.distribution import Distribution, sensitivity, smoothed_em
-from sottovoce.mechanisms.square_wave import half_width
-from sottovoce.randomness import Keystream
-from visits import VISITS
+from sottovoce.core.randomness import Keystream
+from sottovoce.estimates.distribution import Distribution, sensitivity, smoothed_em
+from sottovoce.mechanisms.numeric.square_wave import half_width
 
 
 def estimate(m: sv.SquareWave, numbers: Any, seed: int | Keystream = 1) -> Distribution:
@@ -34,7 +34,7 @@ def bell(n: int) -> NDArray[np.float64]:
 
 @given(st.floats(0.05, 36), st.integers(2, 100))
 def test_the_window_is_the_papers(epsilon: float, bins: int) -> None:
-    m = sv.SquareWave(0, 1, bins, epsilon=epsilon)
+    m = sv.SquareWave(0, 1, bins=bins, epsilon=epsilon)
     assert m.domain.steps % bins == 0 and m.domain.steps >= 256
     assert abs(m.window / m.domain.steps - 2 * half_width(epsilon)) <= 1 / m.domain.steps
     assert 0 < half_width(epsilon) <= 0.5
@@ -47,7 +47,9 @@ def test_the_half_width_falls_steadily() -> None:
     assert half_width(1.0) == pytest.approx(1 / (2 * math.e * (math.e - 2)))
 
 
-@pytest.mark.parametrize("m", [sv.SquareWave(0, 2, 4, epsilon=1.0, steps=8), sv.SquareWave(0, 1, 3, epsilon=3.0)])
+@pytest.mark.parametrize(
+    "m", [sv.SquareWave(0, 2, bins=4, epsilon=1.0, steps=8), sv.SquareWave(0, 1, bins=3, epsilon=3.0)]
+)
 def test_the_transition_is_the_exact_law_of_a_cell(m: sv.SquareWave) -> None:
     transition = m._transition()
     assert transition.sum(axis=0) == pytest.approx(1)
@@ -67,7 +69,7 @@ def test_em_finds_a_smooth_distribution_without_noise() -> None:
 
 
 def test_the_sensitivity_is_the_derivative() -> None:
-    m = sv.SquareWave(0, 1, 4, epsilon=2.0, steps=8)
+    m = sv.SquareWave(0, 1, bins=4, epsilon=2.0, steps=8)
     reports = np.random.default_rng(1).dirichlet(np.full(m.cells, 20.0))
     shares = smoothed_em(reports, m._transition())
     derivative = sensitivity(reports, m._transition(), shares)
@@ -100,7 +102,7 @@ def cover(m: sv.SquareWave, n: int, runs: int, population: bool) -> NDArray[np.f
 @pytest.mark.parametrize("population", [False, True])
 def test_errors_of_a_smooth_distribution(n: int, population: bool) -> None:
     """Intervals of 95% hold in at least 88% of 100 runs (three deviations below) for every quantity."""
-    assert (cover(sv.SquareWave(0, 1, 16, epsilon=1.0), n, 100, population) >= 0.88).all()
+    assert (cover(sv.SquareWave(0, 1, bins=16, epsilon=1.0), n, 100, population) >= 0.88).all()
 
 
 class ThirdOfTheError(Distribution):
@@ -123,12 +125,12 @@ class Overconfident(sv.SquareWave):
 
 
 def test_the_test_of_errors_can_fail() -> None:
-    assert (cover(Overconfident(0, 1, 16, epsilon=1.0, steps=64), 1000, 40, False) < 0.88).all()
+    assert (cover(Overconfident(0, 1, bins=16, epsilon=1.0, steps=64), 1000, 40, False) < 0.88).all()
 
 
 def test_a_skewed_real_column() -> None:
     """Of the doctor's visits, which pile up at zero, the shape is found, with the bias that the page tells of."""
-    m = sv.SquareWave(-0.5, 79.5, 40, epsilon=2.0, outside="clip")
+    m = sv.SquareWave(-0.5, 79.5, bins=40, epsilon=2.0, outside="clip")
     e = estimate(m, VISITS)
     truth = np.histogram(VISITS, e.edges)[0] / VISITS.size
     assert np.abs(e.frequency - truth).sum() < 0.25
@@ -138,7 +140,7 @@ def test_a_skewed_real_column() -> None:
 
 @pytest.mark.parametrize("numbers", [[0.3], [0.0, 1.0], [0.5] * 50], ids=str)
 def test_few_answers(numbers: list[float]) -> None:
-    e = estimate(sv.SquareWave(0, 1, 8, epsilon=1.0), numbers)
+    e = estimate(sv.SquareWave(0, 1, bins=8, epsilon=1.0), numbers)
     for error in (e.stderr, e.population_stderr):
         assert np.isfinite(error).all() and (error > 0).all()
     assert 0 < e.quantile_stderr(0.5) <= 1 and 0 <= e.median <= 1
@@ -146,7 +148,7 @@ def test_few_answers(numbers: list[float]) -> None:
 
 @given(st.lists(st.integers(0, 15), min_size=1, max_size=60))
 def test_it_is_a_distribution_whatever_the_reports(reports: list[int]) -> None:
-    m = sv.SquareWave(0, 8, 4, epsilon=2.0, steps=8)
+    m = sv.SquareWave(0, 8, bins=4, epsilon=2.0, steps=8)
     e = m.tally().add_many([report % m.cells for report in reports]).estimate()
     assert isinstance(e, Distribution)
     assert e.frequency.sum() == pytest.approx(1) and (e.frequency >= 0).all()
@@ -158,7 +160,7 @@ def test_it_is_a_distribution_whatever_the_reports(reports: list[int]) -> None:
 
 
 def test_the_result_shows_itself() -> None:
-    e = estimate(sv.SquareWave(0, 10, 5, epsilon=2.0), 10 * bell(2000))
+    e = estimate(sv.SquareWave(0, 10, bins=5, epsilon=2.0), 10 * bell(2000))
     rows = e.rows(level=0.9, simultaneous=True, population=True)
     assert [row.label for row in rows] == ["0 to 2", "2 to 4", "4 to 6", "6 to 8", "8 to 10"]
     assert e.density == pytest.approx(e.frequency / 2)

@@ -10,13 +10,13 @@ import numpy as np
 import pytest
 
 import sottovoce as sv
+from sottovoce.core.randomness import Replay
+from sottovoce.core.reports import Bits, Report
 from sottovoce.mechanisms import REGISTRY
-from sottovoce.mechanisms.longitudinal import Longitudinal
-from sottovoce.mechanisms.pure import Pure
-from sottovoce.randomness import Replay
-from sottovoce.reports import Bits, Report
+from sottovoce.mechanisms.frequency.pure import Pure
+from sottovoce.mechanisms.longitudinal.base import Longitudinal
 
-FOLDER = Path(__file__).parents[1] / "vectors"
+FOLDER = Path(__file__).parents[2] / "vectors"
 PATHS = sorted(path for path in FOLDER.glob("*.json") if path.stem in REGISTRY)
 FILES = {path.stem: json.loads(path.read_text(encoding="utf-8")) for path in PATHS}
 VECTORS = [pytest.param(v, id=f"{name}-{at}") for name, file in FILES.items() for at, v in enumerate(file["vectors"])]

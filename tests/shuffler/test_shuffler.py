@@ -6,7 +6,6 @@ alarm less often than once in 10^6 runs, by the level that it states.
 
 from __future__ import annotations
 
-import asyncio
 import json
 import random
 import secrets
@@ -22,15 +21,15 @@ from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 from typing import Any
 
+import loaded_modules
 import pytest
+from collector_service import Answer, Inside, check_sums
 from scipy import stats
-
-import loading
-from collecting import Answer, Inside, check_sums
-from shuffling import (
+from shuffler_service import (
     ANALYST,
     QUESTIONS,
     SHUFFLER,
+    RunningShuffler,
     batch_headers,
     collector_store,
     document,
@@ -42,25 +41,28 @@ from shuffling import (
     submission,
     survey,
 )
-from sottovoce import Survey, canonical, envelope, transport, wire
+from surveys import QUESTIONS as ALL_KINDS
+from surveys import draft
+
+from sottovoce import Survey
 from sottovoce.cli import main
-from sottovoce.client import Respondent
-from sottovoce.collector.metrics import Metrics
-from sottovoce.envelope import SEALED, Batch, BatchReader
-from sottovoce.errors import ParameterError, ReportError, StoreError
-from sottovoce.sealing import OVERHEAD, PrivateKey
+from sottovoce.core import canonical
+from sottovoce.core.errors import ParameterError, ReportError, StoreError
+from sottovoce.core.sealing import SEALING_BYTES, PrivateKey
+from sottovoce.device import envelope, transport, wire
+from sottovoce.device.envelope import SEALED, BatchReader, ShuffledBatch
+from sottovoce.device.respondent import Respondent
 from sottovoce.shuffler import Shuffler, ShufflerStore
 from sottovoce.shuffler import store as store_module
 from sottovoce.shuffler.forwarder import Forwarder
 from sottovoce.shuffler.slots import Slots
 from sottovoce.survey.findings import findings
-from surveys import QUESTIONS as ALL_KINDS
-from surveys import draft
+from sottovoce.web.metrics import Metrics
 
 RARE = 1e-7
 """The false-alarm rate of one statistical test."""
 
-VECTORS = json.loads((Path(__file__).parents[1] / "vectors" / "shuffle.json").read_text(encoding="utf-8"))
+VECTORS = json.loads((Path(__file__).parents[2] / "vectors" / "shuffle.json").read_text(encoding="utf-8"))
 
 
 # Envelopes.
@@ -105,14 +107,13 @@ def test_all_submissions_to_a_survey_are_equally_long_and_none_is_longer() -> No
     ):
         body = wire.encode(wire.Submission(secrets.token_hex(16), asked.digest, wave, reports, {}))
         assert len(body) <= envelope.length(asked) <= len(body) + 40
-        assert (
-            len(envelope.seal(asked, body)) == envelope.outer_size(asked) == envelope.length(asked) + 4 + 2 * OVERHEAD
-        )
+        whole = envelope.length(asked) + 4 + 2 * SEALING_BYTES
+        assert len(envelope.seal(asked, body)) == envelope.outer_size(asked) == whole
 
 
 def test_the_device_needs_the_standard_library_until_it_seals() -> None:
     program = """
-from sottovoce import client, envelope, transport
+from sottovoce.device import respondent as client, envelope, transport
 from sottovoce.survey import Survey
 sys.modules["numpy"] = sys.modules["scipy"] = None
 survey = Survey.loads(sys.stdin.buffer.read())
@@ -120,7 +121,7 @@ print(envelope.length(survey), survey.guarantee.local, survey.guarantee.central)
 del sys.modules["numpy"], sys.modules["scipy"]
 """
     asked = survey()
-    assert loading.run(program, asked.canonical()).splitlines() == [
+    assert loaded_modules.run(program, asked.canonical()).splitlines() == [
         f"{envelope.length(asked)} {asked.epsilon} None", "[]"]  # fmt: skip
 
 
@@ -237,13 +238,13 @@ def test_a_batch_has_a_largest_size(tmp_path: Path) -> None:
 
 def test_a_batch_is_no_larger_than_what_a_collector_takes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     asked = survey(10)
-    monkeypatch.setattr(envelope, "MAX_BATCH", 15 * envelope.inner_size(asked) + 100)
+    monkeypatch.setattr(envelope, "MAX_BATCH_BYTES", 15 * envelope.inner_size(asked) + 100)
     store = shuffler_store(tmp_path, asked, extra=0)
     store.add([noise(asked, 30)])
     store.mix()
     made = [store.batch(name) for name in store.batches()]
     assert [len(batch.reports) for batch in made] == [15, 15]
-    assert all(len(batch.to_bytes(asked, SHUFFLER)) <= envelope.MAX_BATCH for batch in made)
+    assert all(len(batch.to_bytes(asked, SHUFFLER)) <= envelope.MAX_BATCH_BYTES for batch in made)
     store.close()
     with pytest.raises(ParameterError, match="at most 15 of them, less than the minimum of 16"):
         shuffler_store(tmp_path, survey(16))
@@ -295,7 +296,7 @@ def test_slots_in_order_are_noticed(tmp_path: Path, monkeypatch: pytest.MonkeyPa
         def randrange(self, *_: Any) -> int:
             return 0
 
-    monkeypatch.setattr("sottovoce.shuffler.slots.RANDOM", First())
+    monkeypatch.setattr("sottovoce.shuffler.slots.SYSTEM_RANDOM", First())
     assert order_in_file(tmp_path, survey(1000), 400) < RARE
 
 
@@ -358,7 +359,7 @@ def test_a_shuffler_that_does_not_shuffle_is_caught(tmp_path: Path, monkeypatch:
         put(self, wave, tag, inner)
 
     monkeypatch.setattr(Slots, "put", noted)
-    monkeypatch.setattr("sottovoce.shuffler.store.RANDOM", Lazy())
+    monkeypatch.setattr("sottovoce.shuffler.store.SYSTEM_RANDOM", Lazy())
     assert positions(tmp_path, 30) < RARE
 
 
@@ -377,7 +378,7 @@ PLACE = "/v1/surveys/habits/batches"
 
 def batch_of(asked: Survey, letters: list[tuple[int, bytes]], name: bytes | None = None) -> bytes:
     reports = [inner for _, inner in letters]
-    return Batch(name or secrets.token_bytes(16), letters[0][0], reports).to_bytes(asked, SHUFFLER)
+    return ShuffledBatch(name or secrets.token_bytes(16), letters[0][0], reports).to_bytes(asked, SHUFFLER)
 
 
 def post(inside: Inside, body: bytes, kind: str = SEALED) -> Answer:
@@ -438,7 +439,7 @@ def test_batches_that_the_shuffler_did_not_make_are_refused(inside: Inside) -> N
     changed = bytearray(body)
     changed[100] ^= 1
     reports = [inner for _, inner in letters]
-    forged = Batch(secrets.token_bytes(16), 0, reports).to_bytes(asked, PrivateKey.generate())
+    forged = ShuffledBatch(secrets.token_bytes(16), 0, reports).to_bytes(asked, PrivateKey.generate())
     for bad in (b"", body[:-1], body[:60], bytes(changed), forged):
         assert (post(inside, bad).status, post(inside, bad).code) == (400, "malformed")
     small = envelope.length(asked) + 100
@@ -480,7 +481,7 @@ def test_a_batch_may_come_in_parts_of_any_size(inside: Inside) -> None:
         reader = BatchReader(asked, ANALYST, len(body))
         found = [report for at in range(0, len(body), step) for report in reader.feed(body[at : at + step])]
         reader.finish()
-        read = Batch.read(body, asked, ANALYST)
+        read = ShuffledBatch.read(body, asked, ANALYST)
         assert (reader.id, reader.wave, found) == (read.id, read.wave, read.reports) and reader.count == 10
         with pytest.raises(ReportError, match="whole"):
             BatchReader(asked, ANALYST, len(body)).finish()
@@ -584,7 +585,7 @@ def test_what_the_analyst_receives(tmp_path: Path, wires: Wire) -> None:
     store = shuffler_store(tmp_path, asked, extra=0)
     letters = [letter(asked) for _ in range(10)]
     store.add([[one] for one in letters])
-    Forwarder(store, SHUFFLER, wires.url, Metrics()).step()
+    Forwarder(store, SHUFFLER, wires.url, Metrics(Shuffler.counters)).step()
     ((path, headers, body),) = wires.requests
     assert path == "/v1/surveys/habits/batches"
     assert headers == {
@@ -606,7 +607,7 @@ def test_what_the_analyst_receives(tmp_path: Path, wires: Wire) -> None:
 def test_a_batch_is_sent_until_it_is_acknowledged(tmp_path: Path) -> None:
     asked = survey(10)
     collector = Wire(503, 500, 400)
-    store, metrics = shuffler_store(tmp_path, asked, extra=0), Metrics()
+    store, metrics = shuffler_store(tmp_path, asked, extra=0), Metrics(Shuffler.counters)
     carrier = Forwarder(store, SHUFFLER, collector.url, metrics, seconds=0.0, refused_seconds=0.0)
     store.add([noise(asked, 10)])
     for _ in range(6):
@@ -623,7 +624,7 @@ def test_a_batch_is_sent_until_it_is_acknowledged(tmp_path: Path) -> None:
 def test_a_refused_batch_does_not_hold_up_others_nor_itself_for_ever(tmp_path: Path) -> None:
     asked = survey(10)
     collector = Wire(400)
-    store, metrics = shuffler_store(tmp_path, asked, extra=0), Metrics()
+    store, metrics = shuffler_store(tmp_path, asked, extra=0), Metrics(Shuffler.counters)
     carrier = Forwarder(store, SHUFFLER, collector.url, metrics, refused_seconds=1000.0)
     store.add([noise(asked, 10)])
     carrier.step()
@@ -642,7 +643,7 @@ def test_at_the_end_of_a_survey_what_holds_the_minimum_goes_and_the_rest_is_forg
     tmp_path: Path, wires: Wire
 ) -> None:
     asked = survey(10, expires="2030-01-01T00:00:00Z")
-    store, metrics = shuffler_store(tmp_path, asked, extra=10**6), Metrics()
+    store, metrics = shuffler_store(tmp_path, asked, extra=10**6), Metrics(Shuffler.counters)
     few, enough = noise(asked, 9, 0), noise(asked, 10, 1)
     store.add([few, enough])
     now = [datetime(2029, 12, 31, tzinfo=UTC)]
@@ -652,27 +653,16 @@ def test_at_the_end_of_a_survey_what_holds_the_minimum_goes_and_the_rest_is_forg
     now[0] = datetime(2030, 1, 1, tzinfo=UTC)
     carrier.step()
     (request,) = wires.requests
-    assert Batch.read(request[2], asked, ANALYST).wave == 1 and store.waiting() == {}
+    assert ShuffledBatch.read(request[2], asked, ANALYST).wave == 1 and store.waiting() == {}
     assert metrics.counts["dropped", "expired"] == 9
     store.close()
     assert holds(tmp_path, few) == 0
 
 
-class Running(Inside):
-    """A shuffler in this process."""
-
-    def __init__(self, app: Shuffler) -> None:
-        self.app: Any = app
-        self.loop = asyncio.new_event_loop()
-        self.thread = threading.Thread(target=self.loop.run_forever, daemon=True)
-        self.thread.start()
-        self._do(self._start())
-
-
 def test_the_service_takes_envelopes_and_nothing_else(tmp_path: Path, wires: Wire) -> None:
     asked = survey(10)
     store = shuffler_store(tmp_path, asked, extra=0)
-    running = Running(Shuffler(store, SHUFFLER, wires.url, rate=None, max_body=2**14))
+    running = RunningShuffler(Shuffler(store, SHUFFLER, wires.url, rate=None, max_body=2**14))
     sent = sealed(asked)
     assert running.send(sent, SEALED).json == {"accepted": 1, "duplicates": 0}
     answer = running.send(sent + sealed(asked), SEALED)
@@ -688,7 +678,7 @@ def test_the_service_takes_envelopes_and_nothing_else(tmp_path: Path, wires: Wir
     assert running("GET", "/healthz").json == {"status": "ok"}
     running.app.forwarder.close()
     assert running("GET", "/healthz").status == 503
-    assert b"sottovoce_waiting 2\n" in running("GET", "/metrics").body
+    assert b"sottovoce_waiting 2.0\n" in running("GET", "/metrics").body
     assert running("GET", "/metrics", x_forwarded_for="1.2.3.4").status == 404
     assert store.waiting() == {0: 2}
     running.close()
@@ -696,7 +686,7 @@ def test_the_service_takes_envelopes_and_nothing_else(tmp_path: Path, wires: Wir
 
 def test_an_expired_survey_takes_no_envelopes(tmp_path: Path, wires: Wire) -> None:
     asked = survey(10, expires="2020-01-01T00:00:00Z")
-    running = Running(Shuffler(shuffler_store(tmp_path, asked), SHUFFLER, wires.url))
+    running = RunningShuffler(Shuffler(shuffler_store(tmp_path, asked), SHUFFLER, wires.url))
     assert running.send(sealed(asked), SEALED).code == "expired"
     running.close()
 

@@ -12,11 +12,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-
-import crash
-from collecting import Inside, check_sums, open_place, postgres, request
-from serving import HOST, FaultyProxy, wait_until
-from shuffling import (
+import sqlite_crash
+from collector_service import Inside, check_sums, open_place, postgres, request
+from service_processes import HOST, FaultyProxy, wait_until
+from shuffler_service import (
     ANALYST,
     SHUFFLER,
     Nursery,
@@ -28,9 +27,10 @@ from shuffling import (
     shuffler_store,
     survey,
 )
-from sottovoce import envelope, transport, wire
-from sottovoce.collector.sqlite import SQLiteStore
-from sottovoce.envelope import Batch
+
+from sottovoce.collector.sqlite import sqlite_store
+from sottovoce.device import envelope, transport, wire
+from sottovoce.device.envelope import ShuffledBatch
 from sottovoce.shuffler import ShufflerStore
 from sottovoce.survey import Survey
 
@@ -174,7 +174,7 @@ def resend(world: World) -> None:
 
 def undelivered(world: World) -> bool:
     _, text = request(f"http://{HOST}:{world.front.target}/metrics", None)
-    return b"sottovoce_undelivered_batches 0\n" not in text
+    return b"sottovoce_undelivered_batches 0.0\n" not in text
 
 
 def check(world: World, folder: Path) -> None:
@@ -182,7 +182,7 @@ def check(world: World, folder: Path) -> None:
     sent, _ = world.notes()
     every = [name for names in sent.values() for name in names]
     waiting, on_their_way = kept_by_shuffler(folder, asked)
-    store = SQLiteStore(folder / "collector.sqlite")
+    store = sqlite_store(folder / "collector.sqlite")
     counted = identities(store)
     assert len(counted) == len(set(counted)) == check_sums(store)
     store.close()
@@ -197,12 +197,12 @@ def names_in_batches(bodies: list[bytes], asked: Survey) -> set[str]:
     passed: dict[bytes, bytes] = {}
     names: list[str] = []
     for body in bodies:
-        batch = Batch.read(body, asked, ANALYST)
+        batch = ShuffledBatch.read(body, asked, ANALYST)
         assert len(batch.reports) >= MINIMUM
         if passed.setdefault(batch.id, body) != body:
             raise AssertionError("a batch changed")
     for body in passed.values():
-        batch = Batch.read(body, asked, ANALYST)
+        batch = ShuffledBatch.read(body, asked, ANALYST)
         names += ids_inside(asked, [(batch.wave, report) for report in batch.reports])
     assert len(names) == len(set(names))
     return set(names)
@@ -228,8 +228,8 @@ def test_a_batch_is_taken_once_by_postgres() -> None:
         inside = Inside(store, rate=None, keys=[ANALYST])
         letters = [letter(asked) for _ in range(MINIMUM)]
         reports = [inner for _, inner in [*letters, *noise(asked, 1)]]
-        body = Batch(os.urandom(16), 0, reports).to_bytes(asked, SHUFFLER)
-        again = Batch(os.urandom(16), 0, reports).to_bytes(asked, SHUFFLER)
+        body = ShuffledBatch(os.urandom(16), 0, reports).to_bytes(asked, SHUFFLER)
+        again = ShuffledBatch(os.urandom(16), 0, reports).to_bytes(asked, SHUFFLER)
         for one in (body, body, again):
             place = "/v1/surveys/habits/batches"
             assert inside("POST", place, one, envelope.SEALED, **batch_headers(asked, one)).status == 200
@@ -268,7 +268,7 @@ def crash_everywhere(folder: Path) -> None:
     lived = 0
     for steps in range(80):
         letters = noise(asked, 2)
-        lived += crash.run(steps, partial(pass_through, path, asked, letters, out), folder / "released")
+        lived += sqlite_crash.run(steps, partial(pass_through, path, asked, letters, out), folder / "released")
         check_places(path, asked, out)
         if lived == 2:
             return
@@ -330,7 +330,7 @@ def test_the_crash_test_catches_what_is_forgotten_too_early(tmp_path: Path, monk
 
 
 def test_a_full_disk_is_said_so_and_passes(tmp_path: Path) -> None:
-    from sottovoce.collector.records import Full
+    from sottovoce.core.errors import StoreFull
 
     asked = survey(10)
     store = shuffler_store(tmp_path, asked)
@@ -339,7 +339,7 @@ def test_a_full_disk_is_said_so_and_passes(tmp_path: Path) -> None:
     pages = store._connection.execute("PRAGMA page_count").fetchone()[0]
     store._connection.execute(f"PRAGMA max_page_count = {pages}")
     many = noise(asked, 2000)
-    with pytest.raises(Full):
+    with pytest.raises(StoreFull):
         store.add([many])
     assert store.waiting() == {0: 1}
     store.add([many])
@@ -347,11 +347,11 @@ def test_a_full_disk_is_said_so_and_passes(tmp_path: Path) -> None:
 
 
 def test_one_process_has_the_store_to_itself(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from sottovoce.collector.records import Unavailable
+    from sottovoce.core.errors import StoreUnavailable
 
-    monkeypatch.setattr("sottovoce.shuffler.store.BUSY", 0.05)
+    monkeypatch.setattr("sottovoce.shuffler.store.BUSY_SECONDS", 0.05)
     store = shuffler_store(tmp_path, survey())
-    with pytest.raises(Unavailable, match="locked"):
+    with pytest.raises(StoreUnavailable, match="locked"):
         shuffler_store(tmp_path, survey())
     store.close()
     shuffler_store(tmp_path, survey()).close()

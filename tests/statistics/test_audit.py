@@ -19,20 +19,20 @@ from urllib.parse import parse_qs, urlparse
 
 import numpy as np
 import pytest
+from mechanism_cases import ALL, CASES, TWINS
 from scipy.stats import beta, binom
 
-import broken
 import sottovoce as sv
-from sottovoce.auditing import Audit, Command, Endpoint, ExactAudit
-from sottovoce.auditing.bench import Bench
-from sottovoce.auditing.bounds import certify, high, low
-from sottovoce.auditing.observations import Observations, plain
 from sottovoce.cli import main
+from sottovoce.core.randomness import Source
 from sottovoce.mechanisms.base import Mechanism
-from sottovoce.randomness import Source
-from test_contract import ALL, CASES, TWINS
+from sottovoce.statistics.auditing import Audit, Command, Endpoint, ExactAudit
+from sottovoce.statistics.auditing.bench import Bench
+from sottovoce.statistics.auditing.bounds import certify, high, low
+from sottovoce.statistics.auditing.observations import Observations, plain
+from sottovoce.testing import broken
 
-ROOT = Path(__file__).parent.parent
+ROOT = Path(__file__).parents[2]
 COIN = sv.RandomizedResponse(epsilon=1.0)
 
 
@@ -65,7 +65,7 @@ HARMLESS: list[Mechanism] = [
     broken.SwappedProbabilities(3, 1.0),
     broken.ZeroCohortRejected(6, 1.0),
     broken.ZeroPlaneRejected(7, 1.0),
-    broken.WindowCutAtTheEnds(0, 1, 4, epsilon=1.0, steps=4),
+    broken.WindowCutAtTheEnds(0, 1, bins=4, epsilon=1.0, steps=4),
     broken.WideReports(3, 1.0),
     broken.WrongDecoder(6, 1.0),
     broken.SharedCoins(3, 1.0),
@@ -404,7 +404,7 @@ def test_what_is_audited_is_what_is_called() -> None:
     """Neither goes by its declared law; the second fails to show in 16 replays of 3 answers once in 150."""
     for m, message in ((TellsTheTruth(3, 1.0), "a randomize of its own"), (OwnDice(3, 1.0), "draws from elsewhere")):
         random.seed(1)
-        with pytest.raises(sv.errors.SottovoceError, match=message):
+        with pytest.raises(sv.SottovoceError, match=message):
             sv.audit(m)
     assert sv.audit(TellsTheTruth(3, 1.0), 0, 1, samples=1000, seed=1).exceeds
 
@@ -496,9 +496,9 @@ def test_the_points_of_a_plot_are_what_was_counted() -> None:
         ({"samples": 49}, "samples must be a whole number, 50 or more"),
         ({"samples": True}, "samples must be"),
         ({"samples": 1e5}, "samples must be"),
-        ({"confidence": 1}, "confidence must lie strictly between 0 and 1"),
-        ({"confidence": math.nan}, "confidence must be a number"),
-        ({"confidence": "high"}, "confidence must be a number"),
+        ({"level": 1}, "level must lie strictly between 0 and 1"),
+        ({"level": math.nan}, "level must be a number"),
+        ({"level": "high"}, "level must be a number"),
         ({"delta": -0.1}, "delta must lie strictly between"),
         ({"delta": True}, "delta must be a number"),
         ({"claimed": -1}, "claimed must be a number, zero or more"),
@@ -741,7 +741,7 @@ def test_a_plot_is_written(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -
         ("-c cat --values a b --exact", "--exact is for mechanisms"),
         ("-m krr -d 3 -e 1 --exact --samples 100", "--samples does not go with --exact"),
         ("-m krr -d 3 -e 1 --timeout 3", "--timeout goes with"),
-        ("-m krr -d 3 -e 1 --confidence nan", "confidence must be a number"),
+        ("-m krr -d 3 -e 1 --level nan", "level must be a number"),
         ("-m krr -d 3 -e 1 --claimed -1", "claimed must be a number"),
         ("-m krr -d 3 -e 1 --plot a.gif", "a plot must end in"),
         ("--python nothing --values 1 2", "a function must be named MODULE:NAME"),
@@ -758,9 +758,12 @@ def test_bad_options_are_one_line(arguments: str, message: str, capsys: pytest.C
 
 
 def test_the_function_keeps_its_name() -> None:
-    code = "import sottovoce as sv, sottovoce.auditing, sottovoce.cli; print(callable(sv.audit), sv.audit.__module__)"
+    code = (
+        "import sottovoce as sv, sottovoce.statistics.auditing, sottovoce.cli\n"
+        "print(callable(sv.audit), sv.audit.__module__)"
+    )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True)
-    assert done.stdout == "True sottovoce.auditing\n"
+    assert done.stdout == "True sottovoce.statistics.auditing\n"
 
 
 # Another library.

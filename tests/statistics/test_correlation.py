@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from scipy.stats import pearsonr
 
 import sottovoce as sv
-from sottovoce.inference.correlation import Correlation
+from sottovoce.statistics.proportions.correlation import Correlation
 
 WARNER = sv.designs.Warner("4/5")
 DICE = sv.designs.Forced("4/6", "1/6", "1/6")

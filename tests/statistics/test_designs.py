@@ -17,9 +17,19 @@ from hypothesis import strategies as st
 
 import sottovoce as sv
 from sottovoce import designs
-from sottovoce.designs import Crosswise, Custom, Forced, Greenberg, Kuk, Mangat, Triangular, Unrelated, Warner
-from sottovoce.errors import DomainError, ParameterError, SottovoceError
-from sottovoce.inference import Proportion, Proportions
+from sottovoce.core.errors import DomainError, ParameterError, SottovoceError
+from sottovoce.statistics import Proportion, Proportions
+from sottovoce.statistics.designs import (
+    Crosswise,
+    Custom,
+    Forced,
+    Greenberg,
+    Kuk,
+    Mangat,
+    Triangular,
+    Unrelated,
+    Warner,
+)
 
 THREE: list[list[Any]] = [["8/10", "1/10", "1/10"], ["1/10", "7/10", "2/10"], [0.05, 0.15, 0.8]]
 BINARY: list[tuple[designs.Binary, str, str]] = [
@@ -532,7 +542,7 @@ BAD: list[tuple[Any, str]] = [
     (lambda: Warner(0.7).estimate([1, 0]).interval(method=""), "method must be one of"),
     (lambda: Warner(0.7).estimate([1, 0]).interval(Fraction(10**400)), "level must be a number"),
     (lambda: Warner(0.7).estimate([1, 0]).test(10**400), "a proportion to test must lie between"),
-    (lambda: Warner(0.7).estimate([1, 0]).test(0.5).rejects("x"), "alpha must lie strictly between 0 and 1"),
+    (lambda: Warner(0.7).estimate([1, 0]).test(0.5).rejects("x"), "level must lie strictly between 0 and 1"),
     (lambda: designs.parse("warner:p=0.7,p=0.8"), "warner must have each parameter once"),
     (lambda: Custom(THREE).estimate([7]), "row 1: an answer must be one of 0, 1, 2"),
     (lambda: Warner(0.7).posterior(2, "yes"), "prior must lie between"),

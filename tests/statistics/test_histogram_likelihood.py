@@ -14,10 +14,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import sottovoce as sv
-from sottovoce.errors import DomainError, ParameterError, ReportError
-from sottovoce.inference.histogram import Likelihood, likelihood, marginal
-from sottovoce.inference.mixture import gap, most_likely
-from sottovoce.mechanisms.pure import Pure
+from sottovoce.core.errors import DomainError, ParameterError, ReportError
+from sottovoce.mechanisms.frequency.pure import Pure
+from sottovoce.statistics.histograms.mixture import gap, most_likely
+from sottovoce.statistics.likelihood import Likelihood, likelihood, marginal
 
 ANSWERS = ["bus"] * 250 + ["car"] * 150 + ["bike"] * 100
 VALUES = ["bus", "car", "bike"]
@@ -147,7 +147,7 @@ def test_a_design_by_its_matrix() -> None:
     low, high = likelihood(sure, [70, 30]).interval("yes")
     assert 0.4 < low < 0.6 < high < 0.8
     assert likelihood(sure, [70, 30]).profile("yes", [0.0]) == [math.inf]
-    assert likelihood(sure, [100, 0]).interval("yes")[0] == 0.0
+    assert likelihood(sure, [100, 0]).interval("yes").low == 0.0
 
 
 # Tests and intervals.
@@ -158,7 +158,7 @@ def test_two_values_are_a_proportion() -> None:
     tally = m.tally().add_many([1] * 440 + [0] * 560)
     fit, alone = likelihood(m, tally), marginal(tally.estimate(), True)
     assert fit.test_value(True, 0.3).statistic == pytest.approx(alone.likelihood_ratio(0.3), abs=1e-8)
-    assert fit.interval(True) == pytest.approx(tuple(alone.interval(method="likelihood")), abs=1e-6)
+    assert tuple(fit.interval(True)) == pytest.approx(tuple(alone.interval(method="likelihood")), abs=1e-6)
     assert fit.test([0.7, 0.3]).p_value == pytest.approx(fit.test_value(True, 0.3).p_value)
 
 
@@ -220,8 +220,8 @@ def test_the_wrong_channel_is_found_out() -> None:
     m, wrong = sv.KRR(4, 1.0), sv.KRR(4, 2.0)
     counts = m.tally().add_many(m.randomize_many(np.repeat(np.arange(4), [8000, 6000, 4000, 2000]), seed=1)).cells
     truth = [0.4, 0.3, 0.2, 0.1]
-    assert not likelihood(m, counts).test(truth).rejects(0.001)
-    assert likelihood(wrong, counts).test(truth).rejects(0.001)
+    assert not likelihood(m, counts).test(truth).rejects(0.999)
+    assert likelihood(wrong, counts).test(truth).rejects(0.999)
 
 
 def test_one_value_of_a_large_domain() -> None:
@@ -251,7 +251,7 @@ def test_what_is_refused() -> None:
     with pytest.raises(ReportError, match="not of"):
         likelihood(m, other)
     with pytest.raises(ParameterError, match="a mechanism or a design"):
-        likelihood(3, [1, 2])
+        likelihood(3, [1, 2])  # type: ignore[arg-type]
     with pytest.raises(ParameterError, match="told apart"):
         likelihood(Design(((Fraction(1, 2), Fraction(1, 2)),) * 2, ("a", "b")), [1, 2])
     with pytest.raises(DomainError, match="no value 'tram'"):

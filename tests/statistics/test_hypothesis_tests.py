@@ -15,14 +15,14 @@ from scipy.special import chdtrc
 from statsmodels.stats.proportion import test_proportions_2indep as peer_test
 
 import sottovoce as sv
-from sottovoce.errors import ParameterError
-from sottovoce.inference.covariance import _both, covariance, precision
-from sottovoce.inference.detectable import detectable, detectable_change
-from sottovoce.inference.difference import Group, difference_interval, difference_test, distance
-from sottovoce.inference.max_error import max_error
-from sottovoce.inference.proportion import Proportion
-from sottovoce.inference.tests import fit_test, homogeneity_test, independence_test, table_test
-from sottovoce.mechanisms.pure import Pure
+from sottovoce.core.errors import ParameterError
+from sottovoce.mechanisms.frequency.pure import Pure
+from sottovoce.statistics.detectable import detectable, detectable_change
+from sottovoce.statistics.histograms.covariance import _both, covariance, precision
+from sottovoce.statistics.histograms.hypothesis_tests import fit_test, homogeneity_test, independence_test, table_test
+from sottovoce.statistics.histograms.max_error import max_error
+from sottovoce.statistics.proportions.difference import YesCounts, difference_interval, difference_test, distance
+from sottovoce.statistics.proportions.proportion import Proportion
 
 Floats = NDArray[np.float64]
 
@@ -205,7 +205,7 @@ def test_what_fit_test_refuses() -> None:
     tally = m.tally().add_many([0, 1, 2])
     for bad in ([0.5, 0.5], [0.5, 0.6, -0.1], [0.2, 0.2, 0.2], [math.nan, 0.5, 0.5], ["a", "b", "c"], None):
         with pytest.raises(ParameterError, match="frequencies must"):
-            fit_test(tally, bad)
+            fit_test(tally, bad)  # type: ignore[arg-type]
     with pytest.raises(ParameterError, match="tally or reports"):
         fit_test(tally.estimate(), [0.2, 0.3, 0.5])  # type: ignore[arg-type]
     with pytest.raises(ParameterError, match="at least one report"):
@@ -252,7 +252,7 @@ def test_tables_are_pearsons_test() -> None:
     assert mine.statistic == pytest.approx(peer.statistic) and mine.p_value == pytest.approx(peer.pvalue)
     for bad in ([1, 2, 3], [[1, 2]], [[1, -1], [2, 3]], [[1.5, 1], [2, 3]], [["a"]], [[math.nan, 1], [1, 1]], None):
         with pytest.raises(ParameterError):
-            table_test(bad)
+            table_test(bad)  # type: ignore[arg-type]
 
 
 COLUMNS: dict[str, tuple[Any, Any]] = {
@@ -314,10 +314,12 @@ def test_what_independence_test_refuses() -> None:
 DESIGNS = [((0.75, 0.25), (0.75, 0.25)), ((0.75, 0.25), (0.9, 0.4)), ((0.2, 0.8), (0.6, 0.4)), ((1.0, 0.0), (0.8, 0.2))]
 
 
-def two_groups(designs: Any, shares: tuple[float, float], sizes: tuple[int, int], runs: int) -> tuple[Group, Group]:
+def two_groups(
+    designs: Any, shares: tuple[float, float], sizes: tuple[int, int], runs: int
+) -> tuple[YesCounts, YesCounts]:
     rng = np.random.default_rng(8)
     first, second = (
-        Group(rng.binomial(n, q + (p - q) * share, runs), n, p, q)
+        YesCounts(rng.binomial(n, q + (p - q) * share, runs), n, p, q)
         for (p, q), share, n in zip(designs, shares, sizes, strict=True)
     )
     return first, second
@@ -360,7 +362,7 @@ def test_without_noise_it_is_the_score_test_of_others() -> None:
 @pytest.mark.parametrize("delta", [-0.3, 0.0, 0.2])
 def test_variances_are_those_of_the_most_likely_proportions(delta: float) -> None:
     """The two proportions that explain the answers best among all that differ by delta, by another optimizer."""
-    first, second = Group(300, 700, 0.75, 0.25), Group(420, 900, 0.9, 0.2)
+    first, second = YesCounts(300, 700, 0.75, 0.25), YesCounts(420, 900, 0.9, 0.2)
 
     def against(share: float) -> float:
         rates = [(group, group.rate(x)) for group, x in ((first, share), (second, share + delta))]
@@ -395,7 +397,7 @@ def test_people_who_answer_twice() -> None:
     changed = np.where(truth, rng.random((runs, n)) < 0.07, rng.random((runs, n)) < 0.03)
     noise = rng.random((2, runs, n)) < 0.05
     before, after = truth ^ noise[0], truth ^ changed ^ noise[1]
-    groups = Group(before.sum(axis=1), n, 0.95, 0.05), Group(after.sum(axis=1), n, 0.95, 0.05)
+    groups = YesCounts(before.sum(axis=1), n, 0.95, 0.05), YesCounts(after.sum(axis=1), n, 0.95, 0.05)
     seen = np.array([np.corrcoef(b, a)[0, 1] for b, a in zip(before, after, strict=True)])
     told = np.abs(distance(*groups, 0.0, seen)) >= 1.959964
     untold = np.abs(distance(*groups, 0.0)) >= 1.959964
@@ -423,7 +425,7 @@ def test_a_detectable_effect_is_detected(p: float, q: float, n: int, increase: b
     base, sign = 0.4, 1 if increase else -1
     effect = detectable(n, p, q, base, power=0.8, increase=increase)
     rng = np.random.default_rng(2)
-    group = Group(rng.binomial(n, q + (p - q) * (base + sign * effect), 20_000), n, p, q)
+    group = YesCounts(rng.binomial(n, q + (p - q) * (base + sign * effect), 20_000), n, p, q)
     z = (group.estimate - base) / math.sqrt(group.variance(base))
     assert abs((np.abs(z) >= 1.959964).mean() - 0.8) < 0.015
     change = detectable_change((n, 2 * n), p, q, base, power=0.9, increase=increase)

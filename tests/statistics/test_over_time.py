@@ -10,7 +10,7 @@ import pytest
 from scipy.stats import binom
 
 import sottovoce as sv
-from sottovoce.inference import Proportion, change, difference_test
+from sottovoce.statistics import Proportion, change, difference_test
 
 # Averaging: the majority of an attacker's observations of one unchanged answer.
 
@@ -37,13 +37,13 @@ def test_fresh_noise_is_averaged_away() -> None:
 
 def test_a_permanent_answer_is_not() -> None:
     """101 reports tell the permanent answer, which is the true one for 88% of all people, and no more tell more."""
-    m = sv.Memoized.of("rr", [False, True], permanent=2.0, first=1.0)
+    m = sv.Memoized.of([False, True], "rr", permanent=2.0, first=1.0)
     found = majorities(m.randomize_waves([[True] * 4000] * 101, seed=1))
     assert abs(found.sum() - 4000 * float(m.permanent.p)) < 5 * math.sqrt(4000 * 0.88 * 0.12)
 
 
 def test_the_same_attack_breaks_what_redraws_the_permanent_answer() -> None:
-    m = sv.Memoized.of("rr", [False, True], permanent=2.0, first=1.0)
+    m = sv.Memoized.of([False, True], "rr", permanent=2.0, first=1.0)
     redrawn = [m.randomize_many([True] * 4000, seed=seed) for seed in range(101)]
     assert majorities(redrawn).mean() > 0.999
 
@@ -78,8 +78,8 @@ def test_memoization_shows_the_moment_of_a_change() -> None:
     Of 3,000 people, shares are known to 0.01.
     """
     moment, waves = moments(3000, seed=1)
-    loud = sv.Memoized.of("rr", [False, True], permanent=3.0, first=2.5)
-    quiet = sv.Memoized.of("rr", [False, True], permanent=3.0, first=0.1)
+    loud = sv.Memoized.of([False, True], "rr", permanent=3.0, first=2.5)
+    quiet = sv.Memoized.of([False, True], "rr", permanent=3.0, first=0.1)
     shares = [
         found(split_score(np.stack([np.asarray(r) for r in m.randomize_waves(waves, seed=2)], axis=1)), moment)
         for m in (loud, quiet)
@@ -122,7 +122,7 @@ def test_the_stated_error_of_a_change_is_the_true_one(kind: str, domain: Any, st
     It is known to 1.3% at worst: false alarms below 2e-4. Without the covariance the stated error is far
     too large, which the same comparison shows.
     """
-    m = sv.Memoized.of(kind, domain, permanent=1.5, first=1.0)
+    m = sv.Memoized.of(domain, kind, permanent=1.5, first=1.0)
     size = m.domain.size
     runs = 6000 // size if size < 9 else 1000
     before = np.arange(400) % size
@@ -138,7 +138,7 @@ def test_the_stated_error_of_a_change_is_the_true_one(kind: str, domain: Any, st
 
 def test_the_error_about_the_population_counts_each_person_once() -> None:
     """People are drawn anew for each survey; a tenth of them move. Known to 1.5%, right within 6%: four deviations."""
-    m, n, runs = sv.Memoized.of("krr", 3, permanent=8.0, first=6.0), 300, 1500
+    m, n, runs = sv.Memoized.of(3, "krr", permanent=8.0, first=6.0), 300, 1500
     rng = np.random.default_rng(3)
     before = rng.choice(3, (runs, n), p=[0.5, 0.3, 0.2])
     after = np.where(rng.random((runs, n)) < 0.1, (before + 1) % 3, before)
@@ -162,7 +162,7 @@ def pair_of(m: sv.Mechanism, n: int = 500) -> tuple[sv.Estimate, sv.Estimate]:
 
 
 def test_a_change_is_shown_like_any_result() -> None:
-    m = sv.Memoized.of("krr", ["no", "yes"], permanent=2.0, first=1.0)
+    m = sv.Memoized.of(["no", "yes"], "krr", permanent=2.0, first=1.0)
     before, after = pair_of(m)
     result = change(before.sort(), after.top(1), m, 500, 1.0)
     assert len(result) == 2 and result["yes"].change == pytest.approx(result.change[1])
@@ -174,14 +174,14 @@ def test_a_change_is_shown_like_any_result() -> None:
 
 
 def test_the_correlation_fits_the_test_of_a_difference() -> None:
-    m = sv.Memoized.of("rr", [False, True], permanent=2.0, first=1.0)
+    m = sv.Memoized.of([False, True], "rr", permanent=2.0, first=1.0)
     before, after = pair_of(m)
     result = change(before, after, m, 500, 1.0)
     one, other = (Proportion(int(e.support[1]), e.n, p=e.p, q=e.q, epsilon=e.epsilon) for e in (before, after))
     tested = difference_test(one, other, correlation=float(result.correlation[1]))
     assert tested.interval is not None and tested.estimate == pytest.approx(result.change[1])
     width = result.interval(0.95, population=True)
-    assert tested.interval[1] - tested.interval[0] == pytest.approx((width.high - width.low)[1], rel=0.05)
+    assert tested.interval.high - tested.interval.low == pytest.approx((width.high - width.low)[1], rel=0.05)
 
 
 def test_fresh_noise_has_no_covariance() -> None:

@@ -16,7 +16,7 @@ from statsmodels.stats.proportion import proportion_confint
 import sottovoce as sv
 from sottovoce import designs
 from sottovoce.cli import main
-from sottovoce.planning import Direct, Plan, lint, margins, plan
+from sottovoce.statistics.planning import Direct, Plan, lint, margins, plan
 
 Z = stats.norm.ppf(0.975)
 NAMES = ("warner", "forced", "unrelated", "kuk", "crosswise")
@@ -675,8 +675,8 @@ def test_strict_fails_on_errors_alone(capsys: pytest.CaptureFixture[str]) -> Non
 def test_several_questions(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     path = tmp_path / "questions.yaml"
     path.write_text(
-        "- {name: smokes, kind: yes_no}\n- {name: age, kind: number, low: 0, high: 100}\n"
-        "- {name: travel, kind: choice, values: [bus, car]}\n- {name: drinks, kind: set, values: [tea, milk]}\n"
+        "- {id: smokes, kind: yes_no}\n- {id: age, kind: number, low: 0, high: 100}\n"
+        "- {id: travel, kind: choice, values: [bus, car]}\n- {id: drinks, kind: multiple, values: [tea, milk]}\n"
     )
     out = run(capsys, "--questions", str(path), "--epsilon", "4", "--n", "2000")[0]
     assert "smokes" in out and "n = 2,000; epsilon = 4 a person" in out
@@ -685,11 +685,11 @@ def test_several_questions(capsys: pytest.CaptureFixture[str], tmp_path: Path) -
     rows = {row["question"]: row for row in record["questions"]}
     assert rows["drinks"]["margin"] is None and record["findings"][0]["rule"] == "budget"
     assert rows["smokes"]["margin"] == plan("rr", epsilon=1.0, n=2000).margin
-    path.write_text("- {name: travel, kind: choice}\n")
+    path.write_text("- {id: travel, kind: choice}\n")
     message = run(capsys, "--questions", str(path), "--epsilon", "4", "--n", "10", code=2)[1]
     assert "must be listed in the file" in message
-    path.write_text("- {name: a, kind: yes_no}\n- {name: a, kind: yes_no}\n")
-    assert "name of its own" in run(capsys, "--questions", str(path), "--epsilon", "4", "--n", "10", code=2)[1]
+    path.write_text("- {id: a, kind: yes_no}\n- {id: a, kind: yes_no}\n")
+    assert "different ids" in run(capsys, "--questions", str(path), "--epsilon", "4", "--n", "10", code=2)[1]
 
 
 @pytest.mark.parametrize(

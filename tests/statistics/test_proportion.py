@@ -13,11 +13,12 @@ from scipy.optimize import brentq
 from scipy.stats import binom, binomtest, chi2, norm
 
 import sottovoce as sv
-from sottovoce.errors import ParameterError
-from sottovoce.inference import DrawnProportion, Proportion, Proportions, intervals
-from sottovoce.inference.intervals import METHODS
-from sottovoce.inference.proportion import Weighted
-from sottovoce.inference.respondents import exact_interval
+from sottovoce.core.errors import ParameterError
+from sottovoce.statistics import DrawnProportion, Proportion, Proportions
+from sottovoce.statistics.proportions import intervals
+from sottovoce.statistics.proportions.intervals import METHODS
+from sottovoce.statistics.proportions.proportion import Weighted
+from sottovoce.statistics.proportions.respondent_intervals import exact_interval
 
 COINS = (Fraction(3, 4), Fraction(1, 4))
 
@@ -413,7 +414,7 @@ BAD: list[tuple[Any, str]] = [
     (lambda: proportion(1, 2).test(-0.1), "a proportion to test must lie"),
     (lambda: proportion(1, 2).test("half"), "a proportion to test must lie"),  # type: ignore[arg-type]
     (lambda: proportion(1, 2).test(0.5, "unequal"), "alternative must be one of"),
-    (lambda: proportion(1, 2).test(0.5).rejects(2), "alpha must lie strictly"),
+    (lambda: proportion(1, 2).test(0.5).rejects(2), "level must lie strictly"),
     (lambda: proportion(1, 2).to_frame("excel"), "kind must be one of"),
 ]
 

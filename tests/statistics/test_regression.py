@@ -23,8 +23,8 @@ from scipy.special import expit
 
 import sottovoce as sv
 from sottovoce.cli import main
-from sottovoce.inference.regression import LinearResult, LogisticResult, RegressionResult
-from sottovoce.inference.regression.model import Bernoulli, Corrected, Model, Normal
+from sottovoce.statistics.regression import LinearResult, LogisticResult, RegressionResult
+from sottovoce.statistics.regression.model import Bernoulli, Corrected, Model, Normal
 
 Array = NDArray[np.float64]
 
@@ -75,7 +75,7 @@ def test_truthful_answers_give_ordinary_logistic_regression(formula: str) -> Non
     theirs = sm.Logit(frame["true_y"], ours.data.X[0]).fit(disp=0, tol=1e-12)
     assert ours.params.to_numpy() == pytest.approx(theirs.params.to_numpy(), rel=1e-7)
     assert ours.stderr.to_numpy() == pytest.approx(theirs.bse.to_numpy(), rel=1e-6)
-    assert ours.interval().to_numpy() == pytest.approx(theirs.conf_int().to_numpy(), rel=1e-6)
+    assert np.stack(tuple(ours.interval()), axis=1) == pytest.approx(theirs.conf_int().to_numpy(), rel=1e-6)
     assert ours.covariance.to_numpy() == pytest.approx(theirs.cov_params().to_numpy(), rel=1e-6)
     assert ours.loglik == pytest.approx(theirs.llf, rel=1e-12)
     assert ours.aic == pytest.approx(theirs.aic) and ours.bic == pytest.approx(theirs.bic)
@@ -288,7 +288,7 @@ def test_likelihood_intervals_end_where_the_test_begins_to_reject() -> None:
     result = sv.logistic("y ~ a + b", frame, CASES["both"])
     ends = result.interval(0.9, method="likelihood")
     for at, term in enumerate(result.params.index):
-        for end in ends.loc[term]:
+        for end in (ends.low[term], ends.high[term]):
             held = [j for j in range(result.model.size) if j != at]
 
             def minus(rest: Array, end: float = end, at: int = at) -> float:
@@ -296,7 +296,7 @@ def test_likelihood_intervals_end_where_the_test_begins_to_reject() -> None:
 
             found = scipy.optimize.minimize(minus, result.fit.theta[held], method="BFGS")
             assert 2 * (result.loglik + found.fun) == pytest.approx(2.705543, abs=1e-3)
-    assert (ends["low"] < result.params).all() and (ends["high"] > result.params).all()
+    assert (ends.low < result.params).all() and (ends.high > result.params).all()
 
 
 def test_likelihood_intervals_hold_the_estimate_however_little_is_known() -> None:
@@ -306,14 +306,14 @@ def test_likelihood_intervals_hold_the_estimate_however_little_is_known() -> Non
         result = sv.logistic("y ~ a + b", people(150, CASES["both"], rng), CASES["both"])
         if result.converged:
             ends = result.interval(method="likelihood")
-            assert (ends["low"] < result.params).all() and (ends["high"] > result.params).all()
+            assert (ends.low < result.params).all() and (ends.high > result.params).all()
 
 
 def test_a_likelihood_interval_may_have_no_end() -> None:
     """With almost no answers an odds ratio may be as large as it likes."""
     design = sv.designs.Warner(0.6)
     frame = {"y": [1, 0] * 10 + [1] * 11 + [0] * 9, "b": [0] * 20 + [1] * 20}
-    assert sv.logistic("y ~ b", frame, design).interval(0.99, "likelihood").loc["b", "high"] == math.inf
+    assert sv.logistic("y ~ b", frame, design).interval(0.99, "likelihood").high["b"] == math.inf
 
 
 # Weights.
@@ -477,7 +477,7 @@ def test_mean_predictions_match_the_prevalence(result: LogisticResult) -> None:
 def test_odds_ratios_are_exponentials(result: LogisticResult) -> None:
     ratios = result.odds_ratios(0.9, "likelihood")
     assert ratios["odds ratio"].to_numpy() == pytest.approx(np.exp(result.params.to_numpy()))
-    ends = np.exp(result.interval(0.9, "likelihood").to_numpy())
+    ends = np.exp(np.stack(tuple(result.interval(0.9, "likelihood")), axis=1))
     assert ratios[["low", "high"]].to_numpy() == pytest.approx(ends)
 
 

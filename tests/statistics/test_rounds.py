@@ -10,15 +10,15 @@ from typing import Any
 import numpy as np
 import pytest
 from click.testing import CliRunner
+from peeking_search import peeking
 
 import sottovoce as sv
 from sottovoce import Discovery, ParameterError, Rounds
 from sottovoce.cli import main, sotto
-from sottovoce.discovery import prefixes
-from sottovoce.hashing import Hashes, Joined
-from sottovoce.mechanisms.discovery_estimate import counted
-from sottovoce.tally import Tally
-from test_discovery import peeking
+from sottovoce.core.hashing import Hashes, Joined
+from sottovoce.estimates.discovery_estimate import counted
+from sottovoce.estimates.tally import Tally
+from sottovoce.statistics.discovery import prefixes
 
 LETTERS = "abcdefghijklmnopqrstuvwxyz"
 DRINKS = ["tea"] * 8000 + ["coffee with milk"] * 5000 + ["чай с лимоном"] * 3000
@@ -52,7 +52,7 @@ def test_texts_of_a_length_that_nobody_said_are_found(told: list[Tally[Any]]) ->
     found, truth = sv.discover(told), Counter(people())
     assert set(found.labels) == set(DRINKS) and found.n == 20_000 and found.simulated
     for row in found.rows():
-        assert abs(row.count - truth[str(row.label)]) < 4.5 * row.stderr * found.n
+        assert abs(row.counts - truth[str(row.label)]) < 4.5 * row.stderr * found.n
     assert [row.label for row in found.guesses(3).rows()] == ["tea", "coffee with milk", "чай с лимоном"]
     assert [row.label for row in found.surely(1).rows()] == ["tea"]
     assert [row.label for row in found.surely(2).rows()] == ["tea", "coffee with milk"]
@@ -86,7 +86,7 @@ def test_named_texts_are_estimated_from_all_rounds(told: list[Tally[Any]], metho
     names, truth = ["tea", "coffee with milk", "nothing"], Counter(people())
     estimate = counted(told).estimate(names, method)
     for row in estimate.rows():
-        assert abs(row.count - truth[str(row.label)]) < 4.5 * row.stderr * estimate.n
+        assert abs(row.counts - truth[str(row.label)]) < 4.5 * row.stderr * estimate.n
     alone = counted(told[-1:]).estimate(names, method)
     assert (estimate.stderr < alone.stderr).all()
 

@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+import service_processes
 
-import serving
 from sottovoce.collector import open_store
 from sottovoce.survey import Survey
 
@@ -70,7 +70,7 @@ def chromium() -> Iterator[Browser]:
 class Site:
     """A collector in a process of its own, that can be killed and started again at the same address."""
 
-    def __init__(self, nursery: serving.Nursery, folder: Path, *surveys: Survey, **app: Any) -> None:
+    def __init__(self, nursery: service_processes.Nursery, folder: Path, *surveys: Survey, **app: Any) -> None:
         self.nursery, self.place, self.app = nursery, ["--data", str(folder / "data")], app
         store = open_store(folder / "data")
         for one in surveys:

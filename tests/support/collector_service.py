@@ -24,10 +24,10 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from sottovoce import wire
 from sottovoce.collector import Collector, Store, columns, open_store, tokens
-from sottovoce.collector.records import Published
-from sottovoce.lazy import numpy as np
+from sottovoce.collector.records import StoredSurvey
+from sottovoce.core.lazy import numpy as np
+from sottovoce.device import wire
 from sottovoce.survey import Survey
 
 QUESTIONS = [
@@ -125,7 +125,7 @@ def postgres() -> Iterator[Postgres]:
         server.close()
 
 
-def recount(store: Store, to: Published) -> dict[tuple[int, str], list[int]]:
+def recount(store: Store, to: StoredSurvey) -> dict[tuple[int, str], list[int]]:
     """The counts that the stored reports make, from scratch."""
     bodies: dict[tuple[int, str], list[bytes]] = {}
     for rows in store.reports(to):

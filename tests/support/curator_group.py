@@ -11,17 +11,18 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from sottovoce.curators import Card, Curator, Data, Identity, Task
+from sottovoce.core.randomness import Keystream
+from sottovoce.curators import Card, Curator, CuratorData, FederatedResult, Identity, Remote, Task, read_peers
 from sottovoce.demo.adult import MISSING, OCCUPATIONS
-from sottovoce.ledger import Ledger
-from sottovoce.models.federated import Histogram, Parties, Query
-from sottovoce.randomness import Keystream
-from sottovoce.transport import Undelivered
+from sottovoce.device.http_client import Undelivered
+from sottovoce.device.ledger import Ledger
+from sottovoce.trust.federated import Histogram, Parties, Query
 
 NAMES = ("north", "east", "south", "west", "centre")
 HISTOGRAM = Histogram(tuple(OCCUPATIONS))
 PEOPLE = [label for label, count in OCCUPATIONS.items() for _ in range(count)] + [""] * MISSING
 LOST = "lost"
+TOLERANT: dict[str, Any] = {"threshold": 1, "dropouts": 2}
 RUN = "from sottovoce.cli import main; raise SystemExit(main())"
 
 
@@ -67,7 +68,7 @@ class Group:
         """A curator that knows what is in its files and no more."""
         stream = None if self.seed is None else Keystream(self.seed + list(self.data).index(name))
         ledger = Ledger(self.folder / f"{name}.sqlite", budget=self.budget)
-        return Curator(name, self.identities[name], Data(self.data[name]), ledger, lambda: self.cards, stream)
+        return Curator(name, self.identities[name], CuratorData(self.data[name]), ledger, lambda: self.cards, stream)
 
     def ask(self, name: str, step: str, request: Any) -> Any:
         request = json.loads(json.dumps(request))
@@ -146,3 +147,31 @@ def processes(folder: Path) -> Iterator[Processes]:
         yield made
     finally:
         made.kill(*list(made.running))
+
+
+class CuratorKiller(Remote):
+    """Kills some curators just before a step; those that are to come back do so at the next one."""
+
+    def __init__(self, group: Processes, victims: tuple[str, ...], step: str, back: bool = False) -> None:
+        peers = read_peers(group.peers)
+        super().__init__({name: peer.url for name, peer in peers.items()}, timeout=30, attempts=1)
+        self.cards = {name: peer.card for name, peer in peers.items()}
+        self.group, self.victims, self.step, self.back = group, victims, step, back
+
+    def task(self, name: str) -> Task:
+        return Task(name, "occupation", HISTOGRAM, 1.0, Parties(5, **TOLERANT), self.cards)
+
+    def ask(self, name: str, step: str, request: Any) -> Any:
+        if step == self.step and name == NAMES[0] and not self.back:
+            self.group.kill(*(one for one in self.victims if one in self.group.running))
+        if step == self.step and name in self.victims:
+            if not self.back:
+                raise Undelivered("killed")
+            self.group.kill(name)
+            self.group.start(name)
+        return super().ask(name, step, request)
+
+
+def is_right(result: FederatedResult) -> bool:
+    """Whether the total is that of the curators in it, to within what noise does once in 10^12."""
+    return bool((abs(result.total - truth(result.curators)) <= result.law.farthest).all())

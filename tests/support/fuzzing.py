@@ -1,4 +1,4 @@
-"""Fuzzing of what a collector reads from strangers: `python tests/fuzzing.py RUNS CORPUS [--broken]`.
+"""Fuzzing of what a collector reads from strangers: `python tests/support/fuzzing.py RUNS CORPUS [--broken]`.
 
 The first byte of an input chooses the content type, the rest is the body. A fuzzer that watches which lines run changes
 inputs until new ones do. A body is either refused with a `ReportError`, or becomes reports that pass every check again;
@@ -8,23 +8,26 @@ need not be UTF-8: a fuzzer that is worth its time finds that.
 
 from __future__ import annotations
 
+import atexit
+import signal
 import sys
 from pathlib import Path
 
 import atheris
 
-READERS = ["canonical", "wire", "collector.columns", "collector.intake", "collector.quick"]
+READERS = ["core.canonical", "device.wire", "collector.columns", "collector.intake", "collector.canonical_parser"]
 
 with atheris.instrument_imports(include=[f"sottovoce.{name}" for name in READERS]):
-    from collecting import arrow, submission, survey
-    from sottovoce import wire
+    from collector_service import arrow, submission, survey
+
     from sottovoce.collector import intake
-    from sottovoce.collector.records import Block, Published
-    from sottovoce.errors import ReportError
+    from sottovoce.collector.records import Block, StoredSurvey
+    from sottovoce.core.errors import ReportError
+    from sottovoce.device import wire
 
 MOST = 50
 GROUPS = {'{"region":"north"}', '{"region":"south"}'}
-TO = Published(1, survey(), survey().canonical())
+TO = StoredSurvey(1, survey(), survey().canonical())
 
 
 def seeds() -> list[bytes]:
@@ -42,8 +45,8 @@ def check(data: bytes) -> None:
         block = intake.read(data[1:], kind, TO, MOST)
     except ReportError:
         block = None
-    assert set(TO.quick.known.values()) <= GROUPS and TO.document == survey().canonical()
-    for name, wave, covariates, row in block.reads if block else ():
+    assert set(TO.parser.known.values()) <= GROUPS and TO.document == survey().canonical()
+    for name, wave, covariates, row in block.rows if block else ():
         assert len(name) == 16 and covariates in GROUPS and len(row) == TO.layout.width
         told = wire.Submission(
             name.hex(), survey().digest, wave, TO.layout.unpack(row), wire.parse(covariates.encode())
@@ -54,7 +57,7 @@ def check(data: bytes) -> None:
 LINES = intake.KINDS[intake.LINES]
 
 
-def broken(data: bytes, to: Published, most: int) -> Block:
+def broken(data: bytes, to: StoredSurvey, most: int) -> Block:
     return LINES(data.decode().encode(), to, most)
 
 
@@ -66,6 +69,7 @@ def main() -> None:
         (corpus / str(number)).write_bytes(seed)
     options = ["-seed=1", "-max_len=4096", "-timeout=10", f"-artifact_prefix={corpus}/"]
     atheris.Setup([sys.argv[0], f"-atheris_runs={runs}", *options, str(corpus)], check)
+    atexit.register(signal.setitimer, signal.ITIMER_REAL, 0)  # The clock of the timeout would kill a slow exit.
     atheris.Fuzz()
 
 

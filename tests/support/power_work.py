@@ -7,14 +7,17 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-import collecting
-import shuffling
-import sottovoce as sv
+import collector_service
+import shuffler_service
 from power_loss import Ack, Work
-from sottovoce import durable, files, spark
-from sottovoce.client import Respondent
+
+import sottovoce as sv
+from sottovoce import data as files
 from sottovoce.collector import open_store
-from sottovoce.sealing import PrivateKey
+from sottovoce.core import durable
+from sottovoce.core.sealing import PrivateKey
+from sottovoce.data import spark
+from sottovoce.device.respondent import Respondent
 from sottovoce.shuffler import open_store as open_shuffler
 from sottovoce.survey import Survey
 
@@ -42,11 +45,11 @@ def collector(root: Path, ack: Ack) -> None:
     """Reports come in over HTTP; the collector is closed and opened once in between."""
     for _ in range(2):
         store = open_store(root / "data")
-        store.publish(collecting.survey())
-        inside = collecting.Inside(store, rate=None)
+        store.publish(collector_service.survey())
+        inside = collector_service.Inside(store, rate=None)
         for _ in range(3):
             name = os.urandom(16).hex()
-            if inside.send(collecting.submission(collecting.survey(), name=name)).status == 200:
+            if inside.send(collector_service.submission(collector_service.survey(), name=name)).status == 200:
                 ack("report", name)
         inside.close()
         store.close()
@@ -54,9 +57,9 @@ def collector(root: Path, ack: Ack) -> None:
 
 def shuffler(root: Path, ack: Ack) -> None:
     """Envelopes come in, and are made into batches."""
-    store = open_shuffler(root / "data", shuffling.survey(), extra=0)
+    store = open_shuffler(root / "data", shuffler_service.survey(), extra=0)
     for _ in range(3):
-        letters = shuffling.noise(shuffling.survey(), 6)
+        letters = shuffler_service.noise(shuffler_service.survey(), 6)
         store.add([letters])
         for _, inner in letters:
             ack("envelope", inner.hex())
@@ -85,7 +88,7 @@ def sealed(root: Path, ack: Ack) -> None:
     """A person answers two waves of a survey with a shuffler: what is handed out is sealed."""
     me = Respondent(root / "me.sqlite", BUDGET)
     for wave in range(2):
-        ack(str(wave), me.answer(shuffling.survey(), {"smokes": "yes", "ward": 7}, wave).hex())
+        ack(str(wave), me.answer(shuffler_service.survey(), {"smokes": "yes", "ward": 7}, wave).hex())
 
 
 def published(root: Path, ack: Ack) -> None:

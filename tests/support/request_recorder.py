@@ -18,7 +18,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from browsing import PHONE, WAIT
+from browser_site import PHONE, WAIT
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, BrowserContext, Page

@@ -153,7 +153,7 @@ def nursery() -> Iterator[Nursery]:
 
 def _serve(order: dict[str, Any]) -> None:
     from sottovoce.collector import Collector, open_store
-    from sottovoce.collector.server import listen, run
+    from sottovoce.web.server import listen, run
 
     option, value = order["place"]
     store = open_store(**{option.removeprefix("--"): value})
@@ -172,10 +172,6 @@ def main() -> None:
     import numpy  # noqa: F401
     import psycopg  # noqa: F401
     import uvicorn  # noqa: F401
-
-    import sottovoce.collector.postgres
-    import sottovoce.collector.server
-    import sottovoce.collector.sqlite  # noqa: F401
 
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # Nobody waits for the children.
     for line in sys.stdin:

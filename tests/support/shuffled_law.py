@@ -10,7 +10,7 @@ from fractions import Fraction
 from itertools import combinations_with_replacement, permutations
 
 import sottovoce as sv
-from sottovoce.privacy import exp_below
+from sottovoce.core.privacy import exp_below
 
 Law = dict[tuple[int, ...], float]
 

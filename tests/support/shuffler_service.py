@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import json
 import os
@@ -9,17 +10,20 @@ import random
 import secrets
 import signal
 import sys
+import threading
 import time
 from functools import cache
 from pathlib import Path
 from typing import Any
 
-from serving import HOST, Child, Forking
-from sottovoce import envelope, wire
+from collector_service import Inside
+from service_processes import HOST, Child, Forking
+
 from sottovoce.collector import Store
-from sottovoce.collector.sqlite import SQLiteStore
-from sottovoce.sealing import PrivateKey
-from sottovoce.shuffler import ShufflerStore
+from sottovoce.collector.sqlite import sqlite_store
+from sottovoce.core.sealing import PrivateKey
+from sottovoce.device import envelope, wire
+from sottovoce.shuffler import Shuffler, ShufflerStore
 from sottovoce.survey import Survey
 
 ANALYST = PrivateKey(bytes(range(32)))
@@ -77,7 +81,7 @@ def shuffler_store(folder: Path, asked: Survey, **options: Any) -> ShufflerStore
 
 
 def collector_store(folder: Path, asked: Survey) -> Store:
-    store = SQLiteStore(folder / "collector.sqlite")
+    store = sqlite_store(folder / "collector.sqlite")
     store.publish(asked)
     return store
 
@@ -92,6 +96,17 @@ def identities(store: Store) -> list[str]:
 # Processes: a nursery that forks one of each kind for a line that it reads.
 
 
+class RunningShuffler(Inside):
+    """A shuffler in this process."""
+
+    def __init__(self, app: Shuffler) -> None:
+        self.app: Any = app
+        self.loop = asyncio.new_event_loop()
+        self.thread = threading.Thread(target=self.loop.run_forever, daemon=True)
+        self.thread.start()
+        self._do(self._start())
+
+
 class Nursery(Forking):
     """Starts collectors, shufflers and devices."""
 
@@ -104,16 +119,16 @@ class Nursery(Forking):
 
 def _collector(folder: Path, asked: Survey, order: dict[str, Any]) -> None:
     from sottovoce.collector import Collector
-    from sottovoce.collector.server import listen, run
+    from sottovoce.web.server import listen, run
 
     listener = listen(HOST, 0)
-    app = Collector(SQLiteStore(folder / "collector.sqlite"), rate=None, keys=[ANALYST])
+    app = Collector(sqlite_store(folder / "collector.sqlite"), rate=None, keys=[ANALYST])
     run(app, listener, lambda: _say(listener.getsockname()[1]))
 
 
 def _shuffler(folder: Path, asked: Survey, order: dict[str, Any]) -> None:
-    from sottovoce.collector.server import listen, run
     from sottovoce.shuffler import Shuffler
+    from sottovoce.web.server import listen, run
 
     listener = listen(HOST, 0)
     timing = {"seconds": 0.05, "refused_seconds": 0.2, "timeout": 5.0}
@@ -123,7 +138,7 @@ def _shuffler(folder: Path, asked: Survey, order: dict[str, Any]) -> None:
 
 def _device(folder: Path, asked: Survey, order: dict[str, Any]) -> None:
     """Seals and sends until it is killed. It notes what it sends before, and that it was acknowledged after."""
-    from sottovoce import transport
+    from sottovoce.device import transport
 
     choice, notes = random.Random(), folder / f"device-{order['number']}"
     _say(0)
@@ -154,7 +169,7 @@ def main() -> None:
     import numpy  # noqa: F401
     import uvicorn  # noqa: F401
 
-    import sottovoce.collector.server  # noqa: F401
+    import sottovoce.web.server  # noqa: F401
 
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # Nobody waits for the children.
     for line in sys.stdin:

@@ -12,12 +12,12 @@ import pytest
 
 import sottovoce as sv
 from sottovoce.cli import main
-from sottovoce.client import Respondent
-from sottovoce.errors import Refusal
-from sottovoce.planning import expected_frozen, frozen_bias
+from sottovoce.core.errors import Refusal
+from sottovoce.device.respondent import Respondent
+from sottovoce.statistics.planning import expected_frozen, frozen_bias
 from sottovoce.survey import Survey
-from sottovoce.survey.item import Item
-from sottovoce.survey.remembered import price_of_changes
+from sottovoce.survey.memoized_questions import price_of_changes
+from sottovoce.survey.question import Question
 
 
 @pytest.mark.parametrize("rate", [0.0, 0.05, 0.5, 1.0])
@@ -48,7 +48,7 @@ def drifting(people: int, waves: int, rate: float) -> list[np.ndarray]:
 def test_the_share_of_frozen_reports_is_as_expected() -> None:
     """20,000 people: shares are known to 0.0036, and 0.02 is more than five times that. False alarms below 1e-6."""
     waves = drifting(20_000, 8, 0.3)
-    for frozen, share in zip(frozen_bias(waves, 8, changes=1), expected_frozen(8, 1, 0.3), strict=True):
+    for frozen, share in zip(frozen_bias(8, waves, changes=1), expected_frozen(8, 1, 0.3), strict=True):
         assert frozen.share == pytest.approx(share, abs=0.02)
         assert max(map(abs, frozen.bias.values())) <= frozen.share + 1e-12
         assert sum(frozen.bias.values()) == pytest.approx(0, abs=1e-12)
@@ -57,8 +57,8 @@ def test_the_share_of_frozen_reports_is_as_expected() -> None:
 def test_estimates_are_off_by_the_bias_that_is_stated() -> None:
     """Within 5 standard errors of the truth plus the bias, and far from the truth. False alarms below 1e-4."""
     waves = drifting(40_000, 6, 0.3)
-    m = sv.Memoized.of("krr", 6, permanent=4.0, first=3.0, changes=1)
-    known = frozen_bias(waves, 6, changes=1)
+    m = sv.Memoized.of(6, "krr", permanent=4.0, first=3.0, changes=1)
+    known = frozen_bias(6, waves, changes=1)
     for wave, reports, frozen in zip(waves, m.randomize_waves(waves, seed=3), known, strict=True):
         estimate, truth = m.tally().add_many(reports).estimate(), np.bincount(wave, minlength=6) / len(wave)
         bias = np.array(list(frozen.bias.values()))
@@ -67,7 +67,7 @@ def test_estimates_are_off_by_the_bias_that_is_stated() -> None:
 
 
 def test_following_more_changes_costs_accuracy_and_never_more_than_the_budget() -> None:
-    item, domain = Item("ward", "?", "choice", memoize=True), sv.Domain(20)
+    item, domain = Question("ward", "?", "choice", memoize=True), sv.Domain(20)
     rows = price_of_changes(item, domain, 4.0, 60, 10_000)
     assert [row.changes for row in rows] == [0, 1, 2, 3, 4, 5, None]
     assert [row.answers for row in rows] == [1, 2, 3, 4, 5, 6, 20]
@@ -81,6 +81,9 @@ def test_following_more_changes_costs_accuracy_and_never_more_than_the_budget() 
         assert math.sqrt(made.variance / 10_000) == row.error and made.epsilon == row.first
     assert len(price_of_changes(item, sv.Domain(2), 4.0, 60, 10_000)) == 2  # None, or all of one.
     assert price_of_changes(item, sv.Domain(20), 4.0, 2, 100)[-1].answers == 2
+    whole = Question("ward", "?", "choice", values=20, memoize=True)
+    assert whole.price_of_changes(4.0, 2, 10_000) != []
+    assert whole.price_of_changes(4.0, 1, 10_000) == [], "in one wave nothing changes"
 
 
 def test_the_planner_shows_what_changes_cost(capsys: pytest.CaptureFixture[str]) -> None:

@@ -6,12 +6,12 @@ from fractions import Fraction
 from typing import Any
 
 import pytest
+from shuffler_service import document
 
-from shuffling import document
-from sottovoce.models.shuffle import accounting, shuffle_epsilon
-from sottovoce.privacy import float_above
+from sottovoce.core.privacy import float_above
 from sottovoce.survey import Survey
-from sottovoce.survey.mixing import Guarantee
+from sottovoce.survey.shuffle_guarantee import ShuffleGuarantee
+from sottovoce.trust.shuffle import accounting, shuffle_epsilon
 
 ONE = {"id": "smokes", "text": "Do you smoke?", "kind": "choice", "values": 2, "mechanism": "krr", "epsilon": 1}
 TWO = ONE | {"id": "drinks"}
@@ -23,8 +23,8 @@ def survey(*questions: dict[str, Any], waves: int) -> Survey:
     return Survey.from_dict(document(HONEST, waves, questions=list(questions))).publish()
 
 
-def promised(asked: Survey) -> Guarantee:
-    assert isinstance(asked.guarantee, Guarantee)
+def promised(asked: Survey) -> ShuffleGuarantee:
+    assert isinstance(asked.guarantee, ShuffleGuarantee)
     return asked.guarantee
 
 

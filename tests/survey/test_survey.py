@@ -9,19 +9,19 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
+import loaded_modules
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from surveys import CHOICE, CODES, DRAFTS, FULL, MULTIPLE, NUMBER, ORDERED, PAGE, PANEL, QUESTIONS, SHAPE, YES_NO, draft
 
-import loading
 import sottovoce as sv
-from sottovoce import canonical
-from sottovoce.client import Respondent
-from sottovoce.errors import FileError, ParameterError
-from sottovoce.privacy import float_below
+from sottovoce.core import canonical
+from sottovoce.core.errors import FileError, ParameterError
+from sottovoce.core.privacy import float_below
+from sottovoce.device.respondent import Respondent
 from sottovoce.survey import Survey, split
 from sottovoce.survey.findings import findings
-from surveys import CHOICE, CODES, DRAFTS, FULL, MULTIPLE, NUMBER, ORDERED, PAGE, PANEL, QUESTIONS, SHAPE, YES_NO, draft
 
 PUBLISHED = {name: Survey.from_dict(document).publish() for name, document in DRAFTS.items()}
 
@@ -281,7 +281,7 @@ def test_a_bad_field_is_named(change: dict[str, Any], message: str) -> None:
         (SHAPE | {"bins": 1}, "question 'hours': bins must be a whole number from 2 to 1,024, got 1"),
         (SHAPE | {"mechanism": "hybrid"}, "question 'hours': mechanism 'hybrid' does not estimate a distribution"),
         (SHAPE | {"epsilon": 0.01}, "question 'hours': epsilon must be at least 0.05"),
-        (SHAPE | {"mechanism": sv.SquareWave(0, 24, 12, epsilon=1.0).to_dict()}, "mechanism must be one"),
+        (SHAPE | {"mechanism": sv.SquareWave(0, 24, bins=12, epsilon=1.0).to_dict()}, "mechanism must be one"),
         (NUMBER | {"memoize": True}, "memoize is for the kinds yes_no, choice and text, not for number"),
         (ORDERED | {"memoize": True}, "question 'age': memoize is for the kinds yes_no, choice and text"),
         (PAGE | {"max_bytes": 0}, "question 'homepage': max_bytes must be a whole number from 1 to 4,096, got 0"),
@@ -383,6 +383,11 @@ def test_what_leaves_anything_open_is_a_draft(change: Any) -> None:
     assert not survey.published and survey.publish().published
     with pytest.raises(ParameterError, match="is a draft: publish it first"):
         _ = survey.digest
+
+
+def test_waves_are_told_beside_a_cost_only_where_there_are_several() -> None:
+    with pytest.raises(ParameterError, match=r"cost, [0-9.]+, got 3\.9$"):
+        Survey.from_dict(changed("kinds", lambda d: d.update(budget=3.9)))
 
 
 def test_an_ulp_over_the_budget_is_refused() -> None:
@@ -497,7 +502,7 @@ def test_memoized_questions_cost_what_a_device_may_charge() -> None:
     smokes, travel = kinds["smokes"], kinds["travel"]
     assert isinstance(smokes, sv.Memoized) and isinstance(travel, sv.Memoized)
     assert survey.costs["smokes"] == 2 * smokes.epsilon_forever
-    assert travel == sv.Memoized.of("krr", CHOICE["values"], permanent=1.0, first=0.4)
+    assert travel == sv.Memoized.of(CHOICE["values"], "krr", permanent=1.0, first=0.4)
     assert survey.costs["travel"] == 3 * travel.epsilon_forever
 
 
@@ -585,7 +590,7 @@ for question in survey.questions:
 @pytest.mark.parametrize("name", ["kinds", "panel"])
 def test_a_device_needs_the_standard_library_alone(name: str) -> None:
     survey = PUBLISHED[name]
-    assert loading.run(DEVICE, survey.canonical()) == f"True {survey.epsilon} {survey.digest} True\n[]\n"
+    assert loaded_modules.run(DEVICE, survey.canonical()) == f"True {survey.epsilon} {survey.digest} True\n[]\n"
 
 
 def test_surveys_are_values() -> None:

@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
-
-from sottovoce.errors import ParameterError
-from sottovoce.survey import Survey, schema
 from surveys import DRAFTS, draft
+
+from sottovoce.core.errors import ParameterError
+from sottovoce.survey import Survey, schema
 
 VALIDATOR = Draft202012Validator(schema())
 EXAMPLES = [*DRAFTS.values(), *(Survey.from_dict(document).publish().to_dict() for document in DRAFTS.values())]
@@ -48,9 +48,11 @@ def test_examples_are_valid(document: dict[str, Any]) -> None:
 
 
 def test_the_schema_in_the_docs_is_the_one_in_the_package() -> None:
-    folder = Path(__file__).parents[1]
+    folder = Path(__file__).parents[2]
     published = folder / "docs" / "schemas" / "survey-1.json"
-    assert published.read_bytes() == (folder / "src" / "sottovoce" / "schemas" / "survey-1.json").read_bytes()
+    assert (
+        published.read_bytes() == (folder / "src" / "sottovoce" / "survey" / "schemas" / "survey-1.json").read_bytes()
+    )
 
 
 def places(value: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:

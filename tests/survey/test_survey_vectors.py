@@ -11,11 +11,11 @@ from typing import Any
 
 import pytest
 
-from sottovoce import canonical
-from sottovoce.errors import ParameterError
+from sottovoce.core import canonical
+from sottovoce.core.errors import ParameterError
 from sottovoce.survey import Survey
 
-PATH = Path(__file__).parents[1] / "vectors" / "surveys.json"
+PATH = Path(__file__).parents[2] / "vectors" / "surveys.json"
 FILE: dict[str, list[Any]] = json.loads(PATH.read_text(encoding="utf-8"))
 NODE = shutil.which("node")
 

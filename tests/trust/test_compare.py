@@ -20,7 +20,9 @@ from scipy.stats import chisquare
 
 import sottovoce as sv
 from sottovoce.cli import main
-from sottovoce.models import (
+from sottovoce.core.randomness import Keystream, Replay
+from sottovoce.estimates import Interval
+from sottovoce.trust import (
     MODELS,
     Central,
     DiscreteLaplace,
@@ -31,8 +33,7 @@ from sottovoce.models import (
     multinomial,
     zipf,
 )
-from sottovoce.models.noise import Noise
-from sottovoce.randomness import Keystream, Replay
+from sottovoce.trust.noise import Noise
 
 ALARM = 1e-6
 """The false-alarm rate of a chi-square test here."""
@@ -176,7 +177,7 @@ def test_noise_for_half_the_sensitivity_is_found_out() -> None:
     """The test above would see a curator who forgets that a changed answer moves two counts."""
 
     class Careless(Central):
-        def stderr(self, n: int, domain: sv.Domain, epsilon: float) -> float:
+        def stderr(self, domain: sv.Domain, epsilon: float, n: int) -> float:
             return DiscreteLaplace(epsilon, 1).stderr / n
 
     (outcome,) = sv.compare(10, 1.0, 2_000, models=[Careless()], runs=200, seed=1).outcomes
@@ -189,8 +190,8 @@ def test_intervals_cover() -> None:
     codes = multinomial(domain, 1_000, zipf(10), stream)
     truth = np.bincount(codes, minlength=10) / 1_000
     for model in MODELS.values():
-        releases = [model.release(codes, domain, 1.0, stream, level) for _ in range(runs)]
-        covered = np.mean([(r.low - 1e-12 <= truth) & (truth <= r.high + 1e-12) for r in releases])
+        releases = [model.release(domain, 1.0, codes, stream, level) for _ in range(runs)]
+        covered = np.mean([(r.interval.low - 1e-12 <= truth) & (truth <= r.interval.high + 1e-12) for r in releases])
         assert covered > level - 5 * math.sqrt(level * (1 - level) / (10 * runs))
 
 
@@ -238,13 +239,13 @@ class Exact(TrustModel):
         return "exact"
 
     def release(
-        self, codes: NDArray[np.integer], domain: sv.Domain, epsilon: float, stream: Keystream, level: float = 0.95
+        self, domain: sv.Domain, epsilon: float, codes: NDArray[np.integer], stream: Keystream, level: float = 0.95
     ) -> Release:
         signs = 2.0 * stream.below(2, domain.size) - 1
         frequency = np.bincount(codes, minlength=domain.size) / codes.size + signs * self.noise / math.sqrt(codes.size)
-        return Release(frequency, frequency, frequency, math.inf, "counting")
+        return Release(frequency, Interval(frequency, frequency, level), math.inf, "counting")
 
-    def stderr(self, n: int, domain: sv.Domain, epsilon: float) -> float:
+    def stderr(self, domain: sv.Domain, epsilon: float, n: int) -> float:
         return 1 / n
 
 
@@ -264,7 +265,7 @@ def test_slopes(measure: str) -> None:
     """The slope of 7 points over 3 decades. The standard error of a log error is at most sqrt(5/400)/2 = 6%, that of
     the slope 0.0092: 0.05 is 5.4 of them (false alarms 1e-7 each), seeded. The mean ratio to the closed form has a
     standard error of 2%."""
-    curve = sv.error_curve(1.0, measure=measure, runs=50 if measure == "frequency" else 400, seed=1)
+    curve = sv.error_curve(epsilon=1.0, measure=measure, runs=50 if measure == "frequency" else 400, seed=1)
     assert curve["central"].slope == pytest.approx(-1, abs=0.05)
     assert curve["local"].slope == pytest.approx(-0.5, abs=0.05)
     for line in curve.lines:
@@ -276,21 +277,21 @@ def test_slopes(measure: str) -> None:
 
 def test_the_slope_knows_its_error() -> None:
     """Over 100 curves the slopes spread as they say: within 40%, which is more than 5 standard errors, seeded."""
-    curves = [sv.error_curve(1.0, 10, ns=[10, 20, 40], runs=10, seed=seed) for seed in range(100)]
+    curves = [sv.error_curve(10, 1.0, ns=[10, 20, 40], runs=10, seed=seed) for seed in range(100)]
     for name in ("central", "local"):
         spread = np.std([curve[name].slope for curve in curves])
         assert np.sqrt(np.mean([curve[name].slope_stderr ** 2 for curve in curves])) == pytest.approx(spread, rel=0.4)
 
 
 def test_a_wrong_slope_is_found_out() -> None:
-    line = sv.error_curve(1.0, 10, ns=[100, 1000, 10_000], models=[Exact(noise=1.0)], runs=5, seed=1)["exact"]
+    line = sv.error_curve(10, 1.0, ns=[100, 1000, 10_000], models=[Exact(noise=1.0)], runs=5, seed=1)["exact"]
     assert line.slope == pytest.approx(-0.5)
 
 
 @pytest.mark.parametrize("epsilon", [0.1, 1.0, 3.0])
 def test_the_mean_of_signs_has_the_errors_of_the_textbook(epsilon: float) -> None:
     """Laplace noise of scale 2/(epsilon n), but for rounding to whole people; c = (e^eps+1)/(e^eps-1) locally."""
-    curve = sv.error_curve(epsilon, measure="mean", ns=[10, 100, 1000], runs=1, seed=1)
+    curve = sv.error_curve(epsilon=epsilon, measure="mean", ns=[10, 100, 1000], runs=1, seed=1)
     n = curve["local"].ns
     c = (math.exp(epsilon) + 1) / (math.exp(epsilon) - 1)
     assert curve["local"].expected == pytest.approx(np.sqrt((c**2 - 1) / n))
@@ -301,7 +302,7 @@ def test_the_mean_of_signs_has_the_errors_of_the_textbook(epsilon: float) -> Non
 
 
 def test_a_curve_without_error_has_no_slope() -> None:
-    curve = sv.error_curve(30.0, 5, ns=[10, 20, 30], runs=1, seed=1)
+    curve = sv.error_curve(5, 30.0, ns=[10, 20, 30], runs=1, seed=1)
     assert math.isnan(curve["central"].slope) and math.isnan(curve["local"].slope_stderr)
     assert curve.to_dict()["models"][0]["slope"] is None
     assert curve.plot() is not None
@@ -318,7 +319,7 @@ def test_tables_and_frames() -> None:
     for kind, columns in (("pandas", "columns"), ("polars", "columns"), ("arrow", "column_names")):
         frame = c.to_frame(kind)
         assert list(getattr(frame, columns))[:5] == ["label", "true", "central", "central low", "central high"]
-        curve = sv.error_curve(1.0, 3, ns=[5, 6, 7], runs=1, seed=1)
+        curve = sv.error_curve(3, 1.0, ns=[5, 6, 7], runs=1, seed=1)
         assert len(curve.to_frame(kind)) == 6
     assert "slope" in str(curve) and "slope" in curve._repr_html_()
     json.dumps([c.to_dict(), curve.to_dict()])
@@ -330,7 +331,7 @@ def test_plots() -> None:
     assert [label.get_text() for label in ax.get_yticklabels()] == list(COUNTS)
     assert [text.get_text() for text in ax.get_legend().get_texts()] == ["truth", "central", "local"]
     assert c.plot(ax) is ax
-    curve = sv.error_curve(1.0, 3, ns=[5, 6, 7], runs=1, seed=1)
+    curve = sv.error_curve(3, 1.0, ns=[5, 6, 7], runs=1, seed=1)
     ax = curve.plot()
     assert (ax.get_xscale(), ax.get_yscale()) == ("log", "log")
     with pytest.raises(sv.ParameterError, match="at most 200 rows"):
@@ -347,7 +348,7 @@ def test_whoever_watches_is_told_of_every_run() -> None:
 
     sv.compare(3, 1.0, 10, runs=4, track=track)
     assert len(seen) == 8
-    sv.error_curve(1.0, 3, ns=[5, 6, 7], runs=2, track=track)
+    sv.error_curve(3, 1.0, ns=[5, 6, 7], runs=2, track=track)
     assert len(seen) == 8 + 6
 
 
@@ -401,15 +402,15 @@ WRONG: list[tuple[Callable[[], object], str]] = [
     (lambda: sv.compare("abc"), "a column of answers must be a list"),
     (lambda: sv.compare(None), "a column of answers must be a list"),
     (lambda: sv.compare(COUNTS).to_frame("excel"), "kind must be one of"),
-    (lambda: sv.error_curve(1.0, ns=[1, 2]), "at least 3 different n, got 2"),
-    (lambda: sv.error_curve(1.0, ns="123"), "ns must be a list"),  # type: ignore[arg-type]
-    (lambda: sv.error_curve(1.0, ns=7), "ns must be a list"),  # type: ignore[arg-type]
-    (lambda: sv.error_curve(1.0, ns=[1, 2, 0]), "n must be a whole number from 1"),
-    (lambda: sv.error_curve(1.0, 10, measure="mean"), "name none"),
-    (lambda: sv.error_curve(1.0, measure="median"), "measure must be one of frequency, mean"),
-    (lambda: sv.error_curve(0.0), "epsilon must be positive"),
-    (lambda: sv.error_curve(1.0, ns=[1, 2, 3], runs=1).to_frame("excel"), "kind must be one of"),
-    (lambda: sv.error_curve(1.0, ns=[1, 2, 3], runs=1)["shuffle"], "the curve has the models central, local"),
+    (lambda: sv.error_curve(epsilon=1.0, ns=[1, 2]), "at least 3 different n, got 2"),
+    (lambda: sv.error_curve(epsilon=1.0, ns="123"), "ns must be a list"),  # type: ignore[arg-type]
+    (lambda: sv.error_curve(epsilon=1.0, ns=7), "ns must be a list"),  # type: ignore[arg-type]
+    (lambda: sv.error_curve(epsilon=1.0, ns=[1, 2, 0]), "n must be a whole number from 1"),
+    (lambda: sv.error_curve(10, 1.0, measure="mean"), "name none"),
+    (lambda: sv.error_curve(epsilon=1.0, measure="median"), "measure must be one of frequency, mean"),
+    (lambda: sv.error_curve(epsilon=0.0), "epsilon must be positive"),
+    (lambda: sv.error_curve(epsilon=1.0, ns=[1, 2, 3], runs=1).to_frame("excel"), "kind must be one of"),
+    (lambda: sv.error_curve(epsilon=1.0, ns=[1, 2, 3], runs=1)["shuffle"], "the curve has the models central, local"),
     (lambda: zipf(10, math.inf), "the exponent of a Zipf distribution"),
     (lambda: zipf(0), "the number of values must be"),
     (lambda: DiscreteLaplace(1.0).reach(0), "level must lie strictly"),
@@ -463,7 +464,7 @@ def test_drawn(capsys: pytest.CaptureFixture[str]) -> None:
 def test_curve(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     options = ("--curve", "--ns", "10,20,40", "--runs", "3", "--seed", "1")
     record = json.loads(sotto(capsys, *options, "--mean", "--plot", "k.png", "--json"))
-    assert record == sv.error_curve(1.0, measure="mean", ns=[10, 20, 40], runs=3, seed=1).to_dict()
+    assert record == sv.error_curve(epsilon=1.0, measure="mean", ns=[10, 20, 40], runs=3, seed=1).to_dict()
     assert Path("k.png").stat().st_size > 1000
     assert "slope" in sotto(capsys, *options, "-d", "5")
 

@@ -9,13 +9,16 @@ from typing import Any
 
 import numpy as np
 import pytest
+from noise_fit import FALSE_ALARM, chi_square
 from scipy import stats
 
 from sottovoce.cli import main
-from sottovoce.domain import Domain
-from sottovoce.errors import ParameterError, Refusal, ReportError
-from sottovoce.models import Central, compare, curator_curve
-from sottovoce.models.federated import (
+from sottovoce.core.domain import Domain
+from sottovoce.core.errors import ParameterError, Refusal, ReportError
+from sottovoce.core.privacy import Probability
+from sottovoce.core.randomness import Keystream
+from sottovoce.trust import Central, compare, curator_curve
+from sottovoce.trust.federated import (
     Additive,
     Average,
     DivisibleLaplace,
@@ -33,24 +36,8 @@ from sottovoce.models.federated import (
     secure,
     secure_sum,
 )
-from sottovoce.models.federated.divisible import negative_binomial
-from sottovoce.models.federated.sharing import MOST
-from sottovoce.privacy import Probability
-from sottovoce.randomness import Keystream
-
-FALSE_ALARM = 1e-6
-
-
-def chi_square(sample: Any, law: NoiseLaw) -> float:
-    """The p-value that a sample of noise comes from a law; values expected fewer than ten times are put together."""
-    n, reach = len(sample), int(law.stderr * 12) + 12
-    expected = law.table(reach) * n
-    observed = np.bincount(np.clip(sample, -reach, reach) + reach, minlength=2 * reach + 1)
-    rare = expected < 10
-    wanted = np.append(expected[~rare], max(n - expected[~rare].sum(), 1e-9))
-    found = np.append(observed[~rare], observed[rare].sum())
-    return float(stats.chi2.sf(((found - wanted) ** 2 / wanted).sum(), len(wanted) - 1))
-
+from sottovoce.trust.federated.divisible import negative_binomial
+from sottovoce.trust.federated.sharing import MAX_COUNT
 
 # The law of noise.
 
@@ -208,7 +195,7 @@ def test_a_coalition_with_the_analyst_sees_the_sum_of_the_others_alone() -> None
 def test_pieces_of_two_columns_look_alike(scheme: Any) -> None:
     """For the real moduli: a chi-square of the top six bits of each pair of pieces; false alarm 1e-6 each."""
     n, stream = 50_000, Keystream(7)
-    for secret in (0, MOST, -MOST):
+    for secret in (0, MAX_COUNT, -MAX_COUNT):
         pieces = scheme.split(np.full(n, secret), stream)
         shift = np.uint64(scheme.modulus.bit_length() - (1 if isinstance(scheme, Additive) else 0) - 3)
         for a, b in combinations(range(2 if isinstance(scheme, Additive) else 5), 2):
@@ -225,13 +212,13 @@ def test_pieces_from_too_few_bits_are_found_out() -> None:
 
 @pytest.mark.parametrize("scheme", [Additive(1), Additive(7), Shamir(1, 0), Shamir(9, 4), Shamir(9, 8), Shamir(40, 1)])
 def test_extreme_and_negative_numbers_come_back(scheme: Any) -> None:
-    column = np.array([0, 1, -1, MOST, -MOST, 123_456_789])
+    column = np.array([0, 1, -1, MAX_COUNT, -MAX_COUNT, 123_456_789])
     pieces = scheme.split(column, Keystream(1))
     assert scheme.join(dict(enumerate(pieces))).tolist() == column.tolist()
     assert scheme.join({at: pieces[at] for at in range(scheme.curators)[-scheme.needed :]}).tolist() == column.tolist()
 
 
-@pytest.mark.parametrize("column", [[MOST + 1], [-MOST - 1], [2**63], [], [[1]], [1.5], [True], ["1"]])
+@pytest.mark.parametrize("column", [[MAX_COUNT + 1], [-MAX_COUNT - 1], [2**63], [], [[1]], [1.5], [True], ["1"]])
 def test_what_cannot_be_shared_is_refused(column: Any) -> None:
     for scheme in (Shamir(3, 1), Additive(3)):
         with pytest.raises(ParameterError, match=r"2\^48|column"):
@@ -321,7 +308,7 @@ def test_a_hundred_curators_and_ten_thousand_values(sharing: str) -> None:
 
 def test_models_between_central_and_local() -> None:
     domain = Domain(10)
-    assert Federated(1).stderr(100, domain, 1.0) == pytest.approx(Central().stderr(100, domain, 1.0))
+    assert Federated(1).stderr(domain, 1.0, 100) == pytest.approx(Central().stderr(domain, 1.0, 100))
     result = compare(10, n=3000, models=["central", Federated(9), SecureSum(Parties(9))], runs=60, seed=1)
     central, federated, secured = (outcome.rmse for outcome in result.outcomes)
     assert federated / central == pytest.approx(3, rel=0.2)
@@ -336,13 +323,15 @@ def test_models_between_central_and_local() -> None:
 
 def test_the_error_grows_like_the_root_of_the_number_of_curators() -> None:
     """The slope is within five of its standard errors: 1/2 with noise from each, and less than 1/10 in a secure sum."""
-    curve = curator_curve(1.0, 10, 2000, ks=[1, 4, 10, 40, 400, 2000], runs=25, seed=1)
+    curve = curator_curve(10, 1.0, 2000, ks=[1, 4, 10, 40, 400, 2000], runs=25, seed=1)
     line = curve.lines[0]
     assert abs(line.slope - 0.5) < 5 * line.slope_stderr < 0.1
     assert abs(curve.slopes["secure sum"]) < 0.1
     assert curve.to_dict()["models"][0]["curators"] == [1, 4, 10, 40, 400, 2000]
     assert len(curve.table()[1]) == 6 and "slope" in str(curve)
-    assert curve.plot().get_xlabel().startswith("curators")
+    ax = curve.plot()
+    assert ax.get_xlabel().startswith("curators")
+    assert (ax.get_xscale(), ax.get_yscale()) == ("log", "log")
     for ks in ([1, 2], [1, 2, 3000], [0, 1, 2], "12", 5):
         with pytest.raises(ParameterError):
             curator_curve(n=2000, ks=ks)  # type: ignore[arg-type]
@@ -351,8 +340,8 @@ def test_the_error_grows_like_the_root_of_the_number_of_curators() -> None:
 def test_noise_by_opendp() -> None:
     """The error of 20 releases of ten counts is within a third of the closed form; false alarm below 1e-4."""
     model, codes = Federated(4, "opendp"), np.arange(1000) % 10
-    errors = [model.release(codes, Domain(10), 1.0, Keystream()).frequency * 1000 - 100 for _ in range(20)]
-    expected = model.stderr(1000, Domain(10), 1.0) * 1000
+    errors = [model.release(Domain(10), 1.0, codes, Keystream()).frequency * 1000 - 100 for _ in range(20)]
+    expected = model.stderr(Domain(10), 1.0, 1000) * 1000
     assert np.sqrt(np.mean(np.square(errors))) / expected == pytest.approx(1, abs=0.35)
     assert model.name == "federated 4 opendp"
     with pytest.raises(ParameterError, match="engine must be one of"):

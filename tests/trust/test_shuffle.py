@@ -7,25 +7,25 @@ import math
 import statistics
 from collections import defaultdict
 from fractions import Fraction
-from itertools import product
+from itertools import combinations, product
 from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from shuffled_law import Law, divergence, multiset, neighbours
 
 import sottovoce as sv
-from shuffled import Law, divergence, multiset, neighbours
 from sottovoce.cli import main
+from sottovoce.core.privacy import GRID
 from sottovoce.mechanisms import build
-from sottovoce.models import BinarySum, Histogram, RealSum, Shuffle
-from sottovoce.models.shuffle import bits, lattice
-from sottovoce.models.shuffle.bits import Bits
-from sottovoce.models.shuffle.pairs import Pair, TwoLevel, blankets, clones, two_level
-from sottovoce.models.shuffle.solve import least
-from sottovoce.models.shuffle.sums import _messages
-from sottovoce.privacy import GRID
+from sottovoce.trust import BinarySum, RealSum, Shuffle, ShuffledHistogram
+from sottovoce.trust.shuffle import bit_counts, lattice
+from sottovoce.trust.shuffle.bit_counts import BitCounts
+from sottovoce.trust.shuffle.pairs import Pair, TwoLevel, blankets, clones, two_level
+from sottovoce.trust.shuffle.solve import least
+from sottovoce.trust.shuffle.sums import _messages
 
 DELTAS = (0.1, 1e-2, 1e-6)
 
@@ -82,6 +82,34 @@ def test_other_mechanisms_are_bounded_from_both_sides(m: sv.Mechanism) -> None:
         assert all(sound(m, n, laws, delta) for delta in DELTAS)
 
 
+@pytest.mark.parametrize(
+    "m",
+    [
+        *(sv.KRR(k, epsilon=1.0) for k in (2, 3, 4)),
+        *(sv.Hadamard(k, epsilon=1.0) for k in (2, 3, 4, 7)),
+        *(sv.LocalHash(k, epsilon=1.0, buckets=g) for k, g in ((3, 3), (4, 3), (4, 2))),
+        *(sv.Subset(k, epsilon=1.0, size=2) for k in (3, 4, 5)),
+        *(sv.Projective(k, epsilon=1.0, order=2) for k in (3, 4, 7)),
+    ],
+    ids=lambda m: f"{m.name}{m.domain.size}",
+)
+def test_reports_speak_for_some_values_as_often_as_is_said(m: Any) -> None:
+    """For every one and every two values, and for some three: a bound from below needs no more than three that exist.
+
+    Of three values of Hadamard response the third is the sum of the others, so that no three are as is said.
+    """
+    levels = two_level(m)
+    assert levels is not None
+    spoken = [set(m.supports(report)) for report in next(iter(m.channel().values()))]
+
+    def shares(size: int) -> set[Fraction]:
+        groups = combinations(range(m.domain.size), size)
+        return {Fraction(sum(held.issuperset(some) for held in spoken), len(spoken)) for some in groups}
+
+    assert shares(1) == {levels.one} and shares(2) == {levels.two}
+    assert levels.three is None or levels.three in shares(3)
+
+
 @pytest.mark.parametrize("planted", [1.15, 2.0])
 def test_a_blanket_that_is_too_large_is_noticed(planted: float, monkeypatch: pytest.MonkeyPatch) -> None:
     m, n = sv.KRR(3, epsilon=1.2345 + planted), 4
@@ -125,12 +153,12 @@ def test_randomized_response_is_exact(n: int, p: float) -> None:
 
 
 def test_a_grid_of_counts_bounds_all_of_them(monkeypatch: pytest.MonkeyPatch) -> None:
-    exact = Bits(701, Fraction(3, 4))
+    exact = BitCounts(701, Fraction(3, 4))
     assert not exact._stride
     values = [exact.upper(epsilon) for epsilon in (0.05, 0.12, 0.2)]
     for rows in (40, 90):
-        monkeypatch.setattr(bits, "LEAST_ROWS", rows)
-        coarse = Bits(701, Fraction(3, 4), cells=0)
+        monkeypatch.setattr(bit_counts, "MIN_ROWS", rows)
+        coarse = BitCounts(701, Fraction(3, 4), cells=0)
         starts, stride = coarse._starts, coarse._stride
         assert stride
         for ones in range(701):
@@ -271,6 +299,13 @@ def test_what_is_shown_is_rounded_up() -> None:
         assert f".. {shown:g} at" in str(found)
 
 
+def test_the_amplification_is_how_many_times_less_is_spent() -> None:
+    for rounds in (1, 3):
+        found = sv.shuffle_epsilon(sv.KRR(16, epsilon=1.0), 1000, 1e-6, rounds=rounds)
+        assert found.amplification == pytest.approx(rounds * 1.0 / found.upper)
+        assert found.amplification > 2
+
+
 def test_rounds_that_cost_nothing_cost_nothing() -> None:
     """Where delta alone covers every round there is no grid of losses to compose."""
     found = sv.shuffle_epsilon(1e-6, 1000, 0.3, rounds=3)
@@ -291,7 +326,7 @@ def test_rounds_grow_like_their_square_root() -> None:
 
 def test_local_epsilon_for_a_target() -> None:
     for made in (None, lambda e: sv.KRR(16, epsilon=e), lambda e: sv.KRR(2, epsilon=e)):
-        local = sv.shuffle_local_epsilon(0.5, 2000, 1e-6, made)
+        local = sv.shuffle_local_epsilon(0.5, 2000, 1e-6, made).local
         make = made or (lambda e: e)
         assert sv.shuffle_epsilon(make(local), 2000, 1e-6).upper <= 0.5
         assert sv.shuffle_epsilon(make(1.02 * local), 2000, 1e-6).upper > 0.5
@@ -299,10 +334,10 @@ def test_local_epsilon_for_a_target() -> None:
 
 def test_n_for_a_target() -> None:
     for target in (1.0, sv.KRR(16, epsilon=1.0), sv.KRR(2, epsilon=1.0)):
-        n = sv.shuffle_n(target, 0.1, 1e-6)
+        n = sv.shuffle_n(target, 0.1, 1e-6).n
         assert sv.shuffle_epsilon(target, n, 1e-6).upper <= 0.1
         assert sv.shuffle_epsilon(target, int(0.98 * n), 1e-6).upper > 0.1
-    assert sv.shuffle_n(0.5, 0.6, 1e-6) == 1
+    assert sv.shuffle_n(0.5, 0.6, 1e-6).n == 1
 
 
 # Protocols.
@@ -332,7 +367,7 @@ def worst_real_sum(keep: Any, n: int, messages: int, epsilon: float) -> Any:
 @pytest.mark.parametrize(("n", "messages"), [(2, 3), (5, 2), (4, 5)])
 def test_several_messages_are_exact(n: int, messages: int) -> None:
     for delta in (0.05, 1e-4):
-        noisy = RealSum(0, 1, n, delta=delta, messages=messages, p=0.5)
+        noisy = RealSum(0, 1, n=n, delta=delta, messages=messages, p=0.5)
         upper, lower = noisy.shuffled.upper, noisy.shuffled.lower
         keep = float(noisy.keep)
         assert worst_real_sum(keep, n, messages, upper) <= delta * (1 + 1e-9)
@@ -345,7 +380,7 @@ def test_several_messages_are_exact(n: int, messages: int) -> None:
 @pytest.mark.parametrize("delta", [1e-6, 1e-12, 1e-200])
 def test_bits_that_hardly_ever_flip_are_exact(n: int, messages: int, flip: Fraction, delta: float) -> None:
     """A float of a probability near 1 has lost most of what is left of it: the rest has a float of its own."""
-    noisy, local = Bits(n, 1 - flip, messages, delta), messages * math.log((1 - flip) / flip)
+    noisy, local = BitCounts(n, 1 - flip, messages, delta), messages * math.log((1 - flip) / flip)
     for share in (0.2, 0.7, 0.95, 0.999999):
         exact = float(worst_real_sum(1 - flip, n, messages, share * local))
         assert noisy.lower(share * local) <= exact * (1 + 1e-12)
@@ -354,17 +389,24 @@ def test_bits_that_hardly_ever_flip_are_exact(n: int, messages: int, flip: Fract
 
 @pytest.mark.parametrize("n", [1, 30, 1000, 50_000])
 def test_binary_sums_are_calibrated(n: int) -> None:
-    yes = BinarySum(n, epsilon=0.8, delta=1e-6)
+    yes = BinarySum(0.8, n=n, delta=1e-6)
     assert (yes.keep * GRID).denominator == 1
     assert yes.epsilon <= 0.8
     assert yes.shuffled.lower > 0.795
-    less = BinarySum(n, p=yes.p * Fraction(95, 100), delta=1e-6)
+    less = BinarySum(n=n, p=yes.p * Fraction(95, 100), delta=1e-6)
     assert less.shuffled.lower > 0.8
+
+
+@pytest.mark.parametrize("messages", [1, 5])
+def test_messages_are_no_noisier_than_alone(messages: int) -> None:
+    """Where few reports hide nothing at so small a delta, a person's messages cost epsilon by themselves."""
+    alone = 2 / (1 + math.exp(0.1 / messages))
+    assert float(RealSum(0, 1, 0.1, n=2, delta=1e-300, messages=messages).p) == pytest.approx(alone, rel=1e-15)
 
 
 def test_binary_sums_are_unbiased() -> None:
     """A z-test of 300 sums against the stated error: false alarm below 1e-4. Another p is noticed."""
-    yes = BinarySum(2000, epsilon=1.0)
+    yes = BinarySum(1.0, n=2000)
     answers = [True] * 700 + [False] * 1300
     ones = [int(yes.randomize_many(answers, seed=seed).sum()) for seed in range(300)]
 
@@ -373,14 +415,14 @@ def test_binary_sums_are_unbiased() -> None:
         return abs(float(np.mean([t.sum for t in totals])) - 700) / (totals[0].stderr / math.sqrt(300))
 
     assert z(yes) < 3.9
-    assert z(BinarySum(2000, p=2 * yes.p)) > 3.9
+    assert z(BinarySum(n=2000, p=2 * yes.p)) > 3.9
     assert np.std([yes.estimate(one, 2000).sum for one in ones]) == pytest.approx(yes.estimate(0, 2000).stderr, rel=0.2)
     assert {yes.randomize(True) for _ in range(3)} <= {0, 1}
 
 
 def test_real_sums_are_unbiased_and_near_a_curators_error() -> None:
     """A z-test of 300 sums: false alarm below 1e-4."""
-    hours = RealSum(-1, 3, 2000, epsilon=1.0)
+    hours = RealSum(-1, 3, 1.0, n=2000)
     answers = np.linspace(-1, 3, 2000) ** 2 / 3
     totals = [hours.estimate(int(hours.randomize_many(answers, seed=s).sum()), 2000) for s in range(300)]
     error = np.array([t.sum for t in totals]) - answers.sum()
@@ -390,7 +432,7 @@ def test_real_sums_are_unbiased_and_near_a_curators_error() -> None:
     assert low < totals[0].sum < high
     assert totals[0].mean == totals[0].sum / 2000
     assert len(hours.randomize(2.5)) == hours.messages
-    stderr = [RealSum(0, 1, n, epsilon=1.0).estimate(0, n).stderr for n in (10_000, 100_000)]
+    stderr = [RealSum(0, 1, 1.0, n=n).estimate(0, n).stderr for n in (10_000, 100_000)]
     assert stderr[1] < 1.05 * stderr[0] < 6  # In units, whatever n is; a curator has 1.4.
 
 
@@ -416,14 +458,14 @@ def test_a_real_sum_has_as_many_messages_as_its_noise_is_worth(
 
 def test_histograms_reach_their_target() -> None:
     for domain, n in ((2, 500), (12, 3000), (300, 3000)):
-        h = Histogram(domain, n, epsilon=0.7)
+        h = ShuffledHistogram(domain, 0.7, n)
         assert h.shuffled.upper <= 0.7
         assert h.stderr < math.sqrt(build("auto", h.domain, 0.7).variance / n)
-    assert Histogram(5, 100, 0.5, mechanism="unary").mechanism.name == "unary"
+    assert ShuffledHistogram(5, 0.5, 100, mechanism="unary").mechanism.name == "unary"
 
 
 def test_the_shuffle_model_falls_like_the_central_one() -> None:
-    curve = sv.error_curve(1.0, 8, ns=[1000, 3000, 9000], models=["central", "shuffle", "local"], runs=30, seed=3)
+    curve = sv.error_curve(8, 1.0, ns=[1000, 3000, 9000], models=["central", "shuffle", "local"], runs=30, seed=3)
     assert curve.slopes["local"] == pytest.approx(-0.5, abs=0.1)
     assert curve.slopes["shuffle"] == pytest.approx(-1, abs=0.1)
     assert all(0.8 < ratio < 1.2 for ratio in curve["shuffle"].ratio)
@@ -447,7 +489,7 @@ def test_the_shuffle_model_falls_like_the_central_one() -> None:
         (("krr", 10, 1e-6), "epsilon"),
         ((-1, 10, 1e-6), "epsilon"),
         ((1.0, 10, 1e-6, 0), "rounds"),
-        ((sv.Memoized.of("krr", 3, permanent=2.0, first=1.0), 10, 1e-6, 2), "remembers"),
+        ((sv.Memoized.of(3, "krr", permanent=2.0, first=1.0), 10, 1e-6, 2), "remembers"),
     ],
 )
 def test_bad_input(arguments: tuple[Any, ...], message: str) -> None:
@@ -457,14 +499,14 @@ def test_bad_input(arguments: tuple[Any, ...], message: str) -> None:
 
 def test_bad_protocols() -> None:
     for make in (
-        lambda: BinarySum(10),
-        lambda: BinarySum(10, epsilon=1.0, p=0.5),
-        lambda: BinarySum(10, p=1.5),
-        lambda: BinarySum(10, epsilon=1.0).estimate(11, 10),
-        lambda: BinarySum(10, epsilon=1.0).estimate(-1, 10),
-        lambda: RealSum(1, 0, 10, epsilon=1.0),
-        lambda: RealSum(0, 1, 10, epsilon=1.0, messages=0),
-        lambda: Histogram(3, 10, 1.0, mechanism="mean"),
+        lambda: BinarySum(n=10),
+        lambda: BinarySum(1.0, n=10, p=0.5),
+        lambda: BinarySum(n=10, p=1.5),
+        lambda: BinarySum(1.0, n=10).estimate(11, 10),
+        lambda: BinarySum(1.0, n=10).estimate(-1, 10),
+        lambda: RealSum(1, 0, 1.0, n=10),
+        lambda: RealSum(0, 1, 1.0, n=10, messages=0),
+        lambda: ShuffledHistogram(3, 1.0, 10, mechanism="mean"),
         lambda: Shuffle(delta=2),
         lambda: sv.shuffle_n(36.0, 1e-6, 1e-9),
     ):

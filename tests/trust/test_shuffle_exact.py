@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
+from shuffled_law import exact_neighbours, misplaced
 
 import sottovoce as sv
-from shuffled import exact_neighbours, misplaced
 
 DELTAS = (0.6, 0.05, 1e-3, 1e-6, 1e-12, 1e-30)
 FEW_DELTAS = (0.05, 1e-12)

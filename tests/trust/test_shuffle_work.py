@@ -14,18 +14,18 @@ from typing import Any
 import dp_accounting.pld.privacy_loss_distribution  # noqa: F401  # Its loading is not what is measured.
 import numpy as np
 import pytest
+from shuffled_law import exact_neighbours
+from surveys import MIXED, draft
 
 import sottovoce as sv
-from shuffled import exact_neighbours
-from sottovoce.client import Respondent
+from sottovoce.device.respondent import Respondent
 from sottovoce.mechanisms import REGISTRY, Bloom
-from sottovoce.models.shuffle import accounting, rounds
-from sottovoce.models.shuffle.bits import Bits
-from sottovoce.models.shuffle.bounds import MAX_SUMMED, Batch
-from sottovoce.models.shuffle.rounds import convex_below
-from sottovoce.survey import mixing
+from sottovoce.survey import shuffle_guarantee
 from sottovoce.survey.kinds import KINDS
-from surveys import MIXED, draft
+from sottovoce.trust.shuffle import accounting, rounds
+from sottovoce.trust.shuffle.bit_counts import BitCounts
+from sottovoce.trust.shuffle.bounds import MAX_SUMMED, AccountedBatch
+from sottovoce.trust.shuffle.rounds import convex_below
 
 CPU_SECONDS = 5.0
 """It takes less than one; counting memory and other work on the machine slow it down."""
@@ -42,10 +42,10 @@ MECHANISMS: dict[str, Callable[[], list[sv.Mechanism]]] = {
     "sets": lambda: [sv.Sets(2, epsilon=1.0), sv.Sets(40, epsilon=1.0)],
     "key_value": lambda: [sv.KeyValue(10, 0, 1, 1.0)],
     "mean": lambda: [sv.Mean(0, 1, 1.0, kind) for kind in ("rounding", "piecewise", "hybrid")],
-    "square_wave": lambda: [sv.SquareWave(0, 24, 24, epsilon=1.0)],
+    "square_wave": lambda: [sv.SquareWave(0, 24, bins=24, epsilon=1.0)],
     "ranges": lambda: [sv.Ranges(100, 1.0)],
     "several": lambda: [sv.Several({"a": 3, "b": 4}, 1.0)],
-    "memoized": lambda: [sv.Memoized.of("krr", 3, permanent=2.0, first=1.0)],
+    "memoized": lambda: [sv.Memoized.of(3, "krr", permanent=2.0, first=1.0)],
     "d_bit_flip": lambda: [sv.DBitFlip(16, 1.0, sampled=4)],
     "changes": lambda: [sv.Changes(12, epsilon=1.0)],
     "hashed": lambda: [sv.Hashed("auto", epsilon=1.0, salt="s")],
@@ -116,7 +116,7 @@ def test_every_question_of_a_shuffled_survey_is_reviewed(kind: str, by: str, tmp
         survey = mixed(asked(kind, by), 10**9, waves)
         bounded(partial(getattr, survey, "guarantee"))
         found = survey.guarantee
-        assert isinstance(found, mixing.Guarantee) and found.central is not None
+        assert isinstance(found, shuffle_guarantee.ShuffleGuarantee) and found.central is not None
         assert 0 < found.central < found.local / 5
         review = Respondent(tmp_path / f"{waves}.sqlite", budget=100.0).review(survey)
         assert any("honest: epsilon = " in line for line in str(review).splitlines())
@@ -141,11 +141,11 @@ def test_what_is_left_out_is_on_the_safe_side() -> None:
     for m in (sv.KRR(3, epsilon=2.0), sv.Unary(2, epsilon=3.0), sv.Mean(0, 1, steps=2, epsilon=1.0)):
         worst = [exact_neighbours(m, n).divergence(0.4, above=True) for n in (1, 2, 3, 4)]
         assert worst == sorted(worst, reverse=True)
-        few = [Batch(m, 4, 1e-3, max_summed=summed).upper()[0] for summed in (1, 2, 3, 4)]
+        few = [AccountedBatch(m, 4, 1e-3, max_summed=summed).upper()[0] for summed in (1, 2, 3, 4)]
         assert few == sorted(few, reverse=True)
         for epsilon in few:
             assert exact_neighbours(m, 4).divergence(epsilon, above=False) <= Fraction(1e-3)
-        assert Batch(m, 4, 1e-3, max_summed=3).lower(1.0) == 0
+        assert AccountedBatch(m, 4, 1e-3, max_summed=3).lower(1.0) == 0
 
 
 def test_beyond_what_is_summed_the_bound_stays() -> None:
@@ -159,9 +159,9 @@ def test_beyond_what_is_summed_the_bound_stays() -> None:
 
 def test_few_rows_of_bits_are_on_the_safe_side() -> None:
     """A grid of counts that is as coarse as for 10^9 reports."""
-    fine = Bits(3001, Fraction(3, 4))
+    fine = BitCounts(3001, Fraction(3, 4))
     for cells in (10_000, 2**16):
-        coarse = Bits(3001, Fraction(3, 4), cells=cells)
+        coarse = BitCounts(3001, Fraction(3, 4), cells=cells)
         assert coarse._stride > fine._stride == 0
         for epsilon in (0.02, 0.06, 0.1):
             assert fine.upper(epsilon) <= coarse.upper(epsilon) <= 1
@@ -223,7 +223,7 @@ def test_delta_is_split_over_waves_without_a_library_of_accounting(waves: int, m
 
     monkeypatch.setattr(rounds, "_composed", missing)
     m = sv.KRR(5, epsilon=1.0)
-    found = mixing._amplified(m, 1000, 1e-6, waves)
+    found = shuffle_guarantee._amplified(m, 1000, 1e-6, waves)
     shares = [sv.shuffle_epsilon(m, 1000, 1e-6 / waves * (1 + slack)).upper for slack in (1e-6, -1e-6)]
     assert waves * shares[0] <= found <= waves * shares[1]
     assert found > waves * sv.shuffle_epsilon(m, 1000, 1e-6).upper * 1.01

@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import sottovoce as sv
-from sottovoce.models import DiscreteLaplace
-from sottovoce.randomness import Keystream, Replay
+from sottovoce.core.randomness import Keystream, Replay
+from sottovoce.trust import DiscreteLaplace
 
 
 def seeded(seed: int) -> Replay:

@@ -12,10 +12,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from collector_service import LINES, open_place, request, submission, survey
+from service_processes import HOST, Child, Nursery, wait_until
 
-from collecting import LINES, open_place, request, submission, survey
-from serving import HOST, Child, Nursery, wait_until
-from sottovoce.collector.connections import MAX_HEADERS, PIECE_BYTES, QUEUED_REQUESTS, ConnectionLimits, Outgoing
+from sottovoce.web.connections import MAX_HEADERS, PIECE_BYTES, QUEUED_REQUESTS, ConnectionLimits, Outgoing
 
 HEAD_BYTES = ConnectionLimits().head_bytes
 LIVE = b"GET /v1/surveys/habits/live HTTP/1.1\r\nhost: x\r\n\r\n"

@@ -9,18 +9,18 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import shuffler_service
+from collector_service import Inside, request, submission, survey
+from service_processes import Nursery
 
-import shuffling
-from collecting import Inside, request, submission, survey
-from serving import Nursery
 from sottovoce import pages
 from sottovoce.cli import main
-from sottovoce.collector import Collector
-from sottovoce.collector.limits import ByteBudget, Places, RateLimit, network
-from sottovoce.collector.proxies import Proxies
-from sottovoce.collector.service import DEFAULTS
-from sottovoce.collector.sqlite import SQLiteStore
-from sottovoce.errors import ParameterError
+from sottovoce.collector import Collector, Store
+from sottovoce.collector.sqlite import sqlite_store
+from sottovoce.core.errors import ParameterError
+from sottovoce.web.limits import AddressQuota, ByteBudget, RateLimit, network
+from sottovoce.web.proxies import Proxies
+from sottovoce.web.service import DEFAULTS
 
 TRUSTED = Proxies(["127.0.0.1", "10.0.0.0/8", "2001:db8:1::/48"])
 BROWSER = "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"
@@ -98,13 +98,13 @@ def test_addresses_of_ipv6_are_one_for_each_network() -> None:
 
 
 @pytest.fixture
-def store(tmp_path: Path) -> SQLiteStore:
-    opened = SQLiteStore(tmp_path / "store.sqlite")
+def store(tmp_path: Path) -> Store:
+    opened = sqlite_store(tmp_path / "store.sqlite")
     opened.publish(survey())
     return opened
 
 
-def test_limits_are_for_each_client_of_a_proxy(store: SQLiteStore) -> None:
+def test_limits_are_for_each_client_of_a_proxy(store: Store) -> None:
     inside = Inside(store, rate=0.001, burst=2, proxies=["127.0.0.1"])
     ask = "/v1/surveys/habits"
     assert [inside("GET", ask, x_forwarded_for="203.0.113.9").status for _ in range(3)] == [200, 200, 429]
@@ -116,7 +116,7 @@ def test_limits_are_for_each_client_of_a_proxy(store: SQLiteStore) -> None:
 # Many behind one address.
 
 
-def test_the_default_rate_limit_is_on(store: SQLiteStore) -> None:
+def test_the_default_rate_limit_is_on(store: Store) -> None:
     """A hundred requests a second, and a thousand at once: whoever makes a collector gets that without asking."""
     limit = Collector(store).limit
     assert limit is not None and (limit.rate, limit.burst) == (100.0, 1000.0)
@@ -142,7 +142,7 @@ def test_a_start_that_fails_uses_up_no_tokens(
     """Tokens are printed by the first start only, which must be one that starts."""
     assert main(["serve", "--port", "0", "--data", str(tmp_path), *arguments]) == 2
     assert said in capsys.readouterr().err
-    store = SQLiteStore(tmp_path / "collector.sqlite")
+    store = sqlite_store(tmp_path / "collector.sqlite")
     assert store.tokens() == []
     store.close()
 
@@ -167,11 +167,11 @@ def test_the_commands_have_the_limit_too(
         listener.close()
         app.stop()
 
-    monkeypatch.setattr("sottovoce.collector.server.run", serve)
+    monkeypatch.setattr("sottovoce.web.server.run", serve)
     given = ["--data", str(tmp_path / "data")]
     if service == "shuffler":
-        (tmp_path / "survey.json").write_bytes(shuffling.survey().canonical())
-        (tmp_path / "key").write_text(shuffling.SHUFFLER.to_text())
+        (tmp_path / "survey.json").write_bytes(shuffler_service.survey().canonical())
+        (tmp_path / "key").write_text(shuffler_service.SHUFFLER.to_text())
         given += [str(tmp_path / "survey.json"), "--key", str(tmp_path / "key")]
     assert main([service, "--port", "0", *given, *arguments]) == 0
     assert (made[0].limit.rate if made[0].limit else None) == rate
@@ -179,7 +179,7 @@ def test_the_commands_have_the_limit_too(
 
 def test_a_class_of_sixty_behind_one_address_loads_everything(nest: Nursery, tmp_path: Path) -> None:
     """Each loads the page and all its files, fetches the survey and sends a report, at once; nobody misses anything."""
-    store = SQLiteStore(tmp_path / "collector.sqlite")
+    store = sqlite_store(tmp_path / "collector.sqlite")
     store.publish(survey())
     store.close()
     child = nest.start(["--data", str(tmp_path)], {"rate": 100.0})
@@ -204,14 +204,14 @@ def test_a_class_of_sixty_behind_one_address_loads_everything(nest: Nursery, tmp
     assert len(paths) * 60 > 1000 and wrong == []
 
 
-def test_files_count_but_little(store: SQLiteStore) -> None:
+def test_files_count_but_little(store: Store) -> None:
     inside = Inside(store, rate=0.001, burst=1)
     assert [inside("GET", "/assets/style.css").status for _ in range(51)] == [200] * 50 + [429]
     assert inside("GET", "/healthz").status == 200  # Whoever watches gets through.
     inside.close()
 
 
-def test_who_must_wait_is_told_so_in_plain_words(store: SQLiteStore) -> None:
+def test_who_must_wait_is_told_so_in_plain_words(store: Store) -> None:
     inside = Inside(store, rate=0.01, burst=1)
     inside("GET", "/s/habits")
     page = inside("GET", "/s/habits", accept=BROWSER, accept_language="it")
@@ -238,7 +238,7 @@ def test_a_full_house_is_told_to_a_person_too(nest: Nursery, tmp_path: Path) -> 
 
 
 def test_places_end_where_they_should() -> None:
-    places = Places(most=3, each=2)
+    places = AddressQuota(most=3, each=2)
     assert [places.take(one) for one in ("a", "a", "a", "b", "c")] == [True, True, False, True, False]
     places.give("a")
     assert len(places) == 2 and places.take("c") and not places.take("c")

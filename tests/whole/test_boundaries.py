@@ -9,22 +9,23 @@ from typing import Any
 import dp_accounting.pld.privacy_loss_distribution as losses
 import numpy as np
 import pytest
+from shuffler_service import ANALYST, SHUFFLER, letter, noise, shuffler_store, survey
+from surveys import YES_NO, draft
 
 import sottovoce as sv
-from shuffling import ANALYST, SHUFFLER, letter, noise, shuffler_store, survey
-from sottovoce.accounting import MAX_UNITS, composed, spent
-from sottovoce.collector.differences import OTHERS, _pairs, compared
-from sottovoce.envelope import Batch
-from sottovoce.errors import ParameterError, ReportError, StoreError
-from sottovoce.inference.groups import differences
-from sottovoce.models.federated.sharing import MERSENNE, Additive, Shamir
-from sottovoce.models.shuffle import accounting, rounds
-from sottovoce.privacy import GRID
-from sottovoce.randomness import Keystream, Replay
+from sottovoce.core.errors import ParameterError, ReportError, StoreError
+from sottovoce.core.privacy import GRID
+from sottovoce.core.randomness import Keystream, Replay
+from sottovoce.device.accounting import MAX_UNITS, composed, spent
+from sottovoce.device.envelope import ShuffledBatch
+from sottovoce.statistics.group_comparison import ALL_OTHERS, _pairs, compare_groups
+from sottovoce.statistics.histograms.group_differences import differences
 from sottovoce.survey import checks
 from sottovoce.survey.federation import NAME
-from sottovoce.survey.shuffle import CHECKS
-from surveys import YES_NO, draft
+from sottovoce.survey.minimum import TooFewReports, released
+from sottovoce.survey.shuffle_settings import CHECKS
+from sottovoce.trust.federated.sharing import MERSENNE, Additive, Shamir
+from sottovoce.trust.shuffle import accounting, rounds
 
 # The shuffler and its batches.
 
@@ -47,10 +48,21 @@ def test_the_code_of_a_batch_is_bound_to_its_survey() -> None:
     one, other = survey(10), survey(10, expires="2030-01-01T00:00:00Z")
     assert one.digest != other.digest and one.shuffle == other.shuffle
     reports = [letter(one)[1] for _ in range(10)]
-    data = Batch(bytes(16), 0, reports).to_bytes(one, SHUFFLER)
-    assert Batch.read(data, one, ANALYST).reports == reports
+    data = ShuffledBatch(bytes(16), 0, reports).to_bytes(one, SHUFFLER)
+    assert ShuffledBatch.read(data, one, ANALYST).reports == reports
     with pytest.raises(ReportError, match="a batch must come whole from the shuffler that the survey names"):
-        Batch.read(data, other, ANALYST)
+        ShuffledBatch.read(data, other, ANALYST)
+
+
+# Estimates.
+
+
+def test_an_estimate_is_released_at_the_minimum_and_not_one_below() -> None:
+    """The one rule that every estimate of a collector passes."""
+    tally = sv.KRR(3, epsilon=1.0).tally().add_many([0] * 9)
+    with pytest.raises(TooFewReports, match="fewer than 10 reports"):
+        released(tally, 10)
+    assert released(tally.add(1), 10) is tally
 
 
 # Rounds.
@@ -68,8 +80,8 @@ def test_the_slip_of_a_composition_is_taken_from_delta(monkeypatch: pytest.Monke
     accounting._shuffled.cache_clear()
     for delta, times in ((1e-9, 1000), (1e-6, 7)):
         sv.shuffle_epsilon(sv.KRR(4, epsilon=1.0), 1000, delta, rounds=times)
-        assert asked[-1] == pytest.approx(delta - times * rounds.SLIP, rel=1e-12) and asked[-1] < delta
-    assert rounds.SLIP >= 1e-14
+        assert asked[-1] == pytest.approx(delta - times * rounds.SLIP_PER_ROUND, rel=1e-12) and asked[-1] < delta
+    assert rounds.SLIP_PER_ROUND >= 1e-14
 
 
 # Composition in units.
@@ -166,7 +178,7 @@ def test_residues_of_a_small_field_are_uniform(modulus: int) -> None:
 
 
 def test_random_weights_of_a_check_are_drawn_without_a_bias(monkeypatch: pytest.MonkeyPatch) -> None:
-    from sottovoce.models.federated import sharing
+    from sottovoce.trust.federated import sharing
 
     source = Replay([GRID - 1, GRID - 2, 3, 6])
     monkeypatch.setattr(sharing, "SYSTEM", source)  # 2^53 is 2 modulo 5, and 0 modulo 4.
@@ -202,14 +214,14 @@ def test_each_group_is_compared_with_each_other_one_once() -> None:
     counts = {"x": (40, 30, 20), "y": (25, 35, 50), "z": (90, 5, 10), "w": (7, 60, 13)}
     tallies = {name: m.tally().add_many([0] * a + [1] * b + [2] * c) for name, (a, b, c) in counts.items()}
     pairs = _pairs(tallies)
-    assert set(pairs) == {(name, OTHERS) for name in tallies}
+    assert set(pairs) == {(name, ALL_OTHERS) for name in tallies}
     for (name, _), (first, others) in pairs.items():
         rest = [tally for other, tally in tallies.items() if other != name]
         assert first is tallies[name] and others.n == sum(tally.n for tally in rest)
         support = np.sum([tally.estimate().support for tally in rest], axis=0)
         assert others.estimate().support.tolist() == support.tolist()
     expected = differences({names: (a.estimate(), b.estimate()) for names, (a, b) in pairs.items()}, 0.9)
-    found = compared(tallies, 0.9)["differences"]
+    found = compare_groups(tallies, 0.9)["differences"]
     assert [row["p_value"] for row in found] == pytest.approx([row.p_value for row in expected])
     two = _pairs({name: tallies[name] for name in ("x", "y")})
     assert two == {("y", "x"): (tallies["y"], tallies["x"])}

@@ -7,18 +7,19 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+import shuffler_service
+from collector_service import submission, survey
 
-import shuffling
 import sottovoce as sv
-from collecting import submission, survey
-from sottovoce import accounting, canonical, envelope, wire
-from sottovoce.domain import Attributes, Keyed, Options, Scale, Text
-from sottovoce.errors import SottovoceError
-from sottovoce.field import Field
-from sottovoce.hashing import Hashes
-from sottovoce.models.federated import DivisibleLaplace, Parties
-from sottovoce.sealing import PrivateKey, PublicKey
+from sottovoce.core import canonical
+from sottovoce.core.domain import Attributes, Keyed, Options, Scale, Text
+from sottovoce.core.errors import SottovoceError
+from sottovoce.core.field import Field
+from sottovoce.core.hashing import Hashes
+from sottovoce.core.sealing import PrivateKey, PublicKey
+from sottovoce.device import accounting, envelope, wire
 from sottovoce.survey import Survey
+from sottovoce.trust.federated import DivisibleLaplace, Parties
 
 ASKED = {"id": "q", "text": "Which?", "kind": "yes_no", "epsilon": 0.001}
 KEYS = [str(PrivateKey(bytes([at] * 32)).public) for at in (1, 2)]
@@ -172,7 +173,7 @@ def test_versions_of_a_survey_are_whole_numbers_up_to_a_million() -> None:
 
 def test_the_largest_batch() -> None:
     """2^28 bytes, less an id of 16, a wave of 4 and a code of 32."""
-    asked = shuffling.survey()
+    asked = shuffler_service.survey()
     assert envelope.most_reports(asked) == (2**28 - 52) // envelope.inner_size(asked)
 
 

@@ -6,18 +6,18 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import collector_service
 import pytest
-
-import collecting
-import shuffling
+import shuffler_service
 from power_loss import MIXTURES, Cut, Machine, machine
 from power_work import BATCHES, BUDGET, KRR, asked
-from sottovoce import spark
-from sottovoce.client import Respondent
+
 from sottovoce.collector import Store, open_store
-from sottovoce.errors import SottovoceError
-from sottovoce.ledger import Ledger
-from sottovoce.sealing import PrivateKey
+from sottovoce.core.errors import SottovoceError
+from sottovoce.core.sealing import PrivateKey
+from sottovoce.data import spark
+from sottovoce.device.ledger import Ledger
+from sottovoce.device.respondent import Respondent
 from sottovoce.shuffler import open_store as open_shuffler
 
 Check = Callable[[Path, Cut], None]
@@ -44,16 +44,16 @@ def check_collector(left: Path, cut: Cut) -> None:
     store = open_store(left / "data")
     try:
         if cut.acks:
-            found = Counter(shuffling.identities(store))
+            found = Counter(shuffler_service.identities(store))
             assert all(found[name] == 1 for _, name in cut.acks)
-            assert collecting.check_sums(store) == found.total() == len(found)
+            assert collector_service.check_sums(store) == found.total() == len(found)
     finally:
         store.close()
 
 
 def check_shuffler(left: Path, cut: Cut) -> None:
     """Every envelope that was acknowledged waits or is in a batch, once."""
-    store = open_shuffler(left / "data", shuffling.survey(), extra=0)
+    store = open_shuffler(left / "data", shuffler_service.survey(), extra=0)
     try:
         found = Counter(inner for name in store.batches() for inner in store.batch(name).reports)
         with store._transaction():
@@ -83,7 +83,7 @@ def check_sealed(left: Path, cut: Cut) -> None:
     """What may have been sent is sent again as it was: sealed anew, it would count twice."""
     me = Respondent(left / "me.sqlite", BUDGET)
     for wave, body in cut.acks:
-        assert me.answer(shuffling.survey(), {"smokes": "no", "ward": 8}, int(wave)).hex() == body
+        assert me.answer(shuffler_service.survey(), {"smokes": "no", "ward": 8}, int(wave)).hex() == body
 
 
 def check_published(left: Path, cut: Cut) -> None:
@@ -153,14 +153,14 @@ def test_the_ledger_syncs_its_folder_too(tmp_path: Path) -> None:
 
 def test_the_collector_waits_for_the_disk(store: Store) -> None:
     """Both connections of both stores: the one that writes, and the one that reads."""
-    question = "SHOW synchronous_commit" if hasattr(store, "url") else "PRAGMA synchronous"
-    answer = "on" if hasattr(store, "url") else FULL
-    with store._transaction() as connection:
+    question = "SHOW synchronous_commit" if hasattr(store.database.dialect, "url") else "PRAGMA synchronous"
+    answer = "on" if hasattr(store.database.dialect, "url") else FULL
+    with store.database.transaction() as connection:
         assert connection.execute(question).fetchone() == (answer,)
-    assert [tuple(row) for row in store._read(question)] == [(answer,)]
+    assert [tuple(row) for row in store.database.read(question)] == [(answer,)]
 
 
 def test_the_shuffler_waits_for_the_disk(tmp_path: Path) -> None:
-    with shuffling.shuffler_store(tmp_path, shuffling.survey())._transaction() as connection:
+    with shuffler_service.shuffler_store(tmp_path, shuffler_service.survey())._transaction() as connection:
         assert connection.execute("PRAGMA synchronous").fetchone() == (FULL,)
         assert connection.execute("PRAGMA journal_mode").fetchone() == ("truncate",)

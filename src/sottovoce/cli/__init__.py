@@ -9,34 +9,46 @@ from importlib import import_module
 import click
 
 from sottovoce import __version__
-from sottovoce.errors import SottovoceError
+from sottovoce.core.errors import SottovoceError
 
 # Each command is imported when it is called, so that none waits for what another one needs.
-COMMANDS = {
-    "analyze": ("analyze", "Analyse the answers to a sensitive question in a column of a table."),
-    "answer": ("answer", "Answer a published survey as a person's device does."),
-    "audit": ("audit", "Find out what a randomizer spends at least, beside what it claims."),
-    "compare": ("compare", "Publish one histogram under several trust models, beside the exact one."),
-    "curator": ("curator", "Hold answers of which counts leave only in sealed shares."),
-    "demo": ("demo", "The whole path: a town of simulated people, a device each, a collector."),
-    "discover": ("discover", "Find the frequent texts behind files of reports."),
-    "estimate": ("estimate", "Estimate what lies behind files of reports."),
-    "export": ("send.export_reports", "Write all reports to a survey to a Parquet file."),
-    "federate": ("federate", "Have curators add up a column, with noise inside the sum."),
-    "import": ("send.import_reports", "Add the reports in a Parquet or Arrow file to a survey."),
-    "key": ("key", "Make and show keys: those that reports are sealed to, and personal ones."),
-    "ledger": ("answer.ledger", "Show what a person's device has spent, on what and when."),
-    "plan": ("plan", "How many people, how much privacy, how sharp a result."),
-    "poll": ("poll", "Ask a question in the room: people answer on their phones."),
-    "randomize": ("randomize", "Randomize columns of a table into a file of reports."),
-    "regress": ("regress", "Regression on columns of which some hold randomized answers."),
-    "send": ("send", "Send a file of reports to a survey at a URL."),
-    "serve": ("serve", "Run a collector: it takes reports in, keeps them, and shows estimates."),
-    "shuffle": ("shuffle", "What a shuffled batch of reports costs, or what reaches a target."),
-    "shuffler": ("shuffler", "Run a shuffler: it mixes sealed reports that it cannot read."),
-    "survey": ("survey", "Write, check and publish surveys."),
-    "token": ("token", "Make, list and revoke tokens and invitations."),
+GROUPS = {
+    "Start here": {
+        "demo": ("demo", "See it all at work: a town of simulated people, and estimates."),
+        "poll": ("poll", "Ask the people in a room, who answer on their phones."),
+        "plan": ("plan", "How many people to ask, at which privacy, for which error."),
+    },
+    "Data": {
+        "randomize": ("randomize", "Randomize columns of a table into a file of reports."),
+        "estimate": ("estimate", "Estimate what lies behind files of reports."),
+        "discover": ("discover", "Find the frequent texts behind files of reports."),
+    },
+    "Surveys and devices": {
+        "survey": ("survey", "Write, check and publish a survey."),
+        "answer": ("answer", "Answer a published survey as a person's device does."),
+        "ledger": ("answer.ledger", "Show what a person's device has spent, on what and when."),
+        "send": ("send", "Send a file of reports to a survey at a URL."),
+        "key": ("key", "Make and show keys: to seal reports with, and personal ones."),
+    },
+    "Statistics": {
+        "analyze": ("analyze", "Analyse a column of answers to a sensitive question."),
+        "regress": ("regress", "Fit a regression to columns of which some are randomized."),
+        "compare": ("compare", "Publish one histogram under several trust models, and compare."),
+        "audit": ("audit", "Test whether a randomizer spends more privacy than it claims."),
+        "shuffle": ("shuffle", "Compute what a shuffled batch of reports costs."),
+    },
+    "Services": {
+        "serve": ("serve", "Run a collector: it takes reports and shows estimates."),
+        "token": ("token", "Make, list and revoke a collector's tokens and invitations."),
+        "export": ("send.export_reports", "Write all reports to a survey into a Parquet file."),
+        "import": ("send.import_reports", "Add the reports in a Parquet or Arrow file to a survey."),
+        "shuffler": ("shuffler", "Run a shuffler: it mixes sealed reports that it cannot read."),
+        "curator": ("curator", "Run a curator: it holds answers, and sends only sealed shares."),
+        "federate": ("federate", "Have curators add up a column, with noise inside the sum."),
+    },
 }
+"""The commands by who needs them: the home of each, and a line about it."""
+COMMANDS = {name: entry for group in GROUPS.values() for name, entry in group.items()}
 
 
 class Commands(click.Group):
@@ -53,8 +65,10 @@ class Commands(click.Group):
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        with formatter.section("Commands"):
-            formatter.write_dl([(name, line) for name, (_, line) in COMMANDS.items()])
+        widest = max(map(len, COMMANDS))
+        for title, group in GROUPS.items():
+            with formatter.section(title):
+                formatter.write_dl([(name.ljust(widest), line) for name, (_, line) in group.items()])
 
 
 def main(arguments: list[str] | None = None) -> int:

@@ -7,13 +7,13 @@ import click
 
 from sottovoce.cli.options import FILE, json_option
 from sottovoce.cli.show import print_json, print_result, progress, write_figure
-from sottovoce.errors import FileError, ParameterError, SottovoceError
-from sottovoce.inference.intervals import METHODS
-from sottovoce.inference.likelihood import ALTERNATIVES
+from sottovoce.core.errors import FileError, ParameterError, SottovoceError
+from sottovoce.statistics.proportions.intervals import METHODS
+from sottovoce.statistics.proportions.one_proportion import ALTERNATIVES
 
 if TYPE_CHECKING:
-    from sottovoce.designs import Design
-    from sottovoce.estimate import Result
+    from sottovoce.estimates import Result
+    from sottovoce.statistics.designs import Design
 
 PLOTS = (".svg", ".png", ".pdf")
 SAMPLES = ("1", "2")
@@ -47,7 +47,7 @@ def analyze(data: Path, column: str, plot: Path | None, as_json: bool, **asked: 
     The answers are yes and no as they were given, randomized by a survey design. Errors are about the population that
     the respondents were drawn from.
     """
-    from sottovoce import designs
+    from sottovoce.statistics import designs
 
     if plot and (plot.suffix not in PLOTS or plot.resolve() == data.resolve()):
         raise ParameterError(f"{plot}: a plot must end in {', '.join(PLOTS)}, and not be the data")
@@ -69,7 +69,7 @@ def analyze(data: Path, column: str, plot: Path | None, as_json: bool, **asked: 
 
 
 def _result(design: Design, data: Path, column: str, asked: dict[str, Any]) -> Result:
-    from sottovoce import designs
+    from sottovoce.statistics import designs
 
     roles = {"answers": column, **{role: asked[role] for role in ("weights", "by", "anchor") if asked[role]}}
     columns = _columns(data, roles)
@@ -92,7 +92,7 @@ def _result(design: Design, data: Path, column: str, asked: dict[str, Any]) -> R
 
 
 def _columns(data: Path, roles: dict[str, str]) -> dict[str, list[Any]]:
-    from sottovoce import files
+    from sottovoce import data as files
 
     table = files.Table(data, list(dict.fromkeys(roles.values())))
     columns: dict[str, list[Any]] = {role: [] for role in roles}
@@ -110,7 +110,7 @@ def _number(weight: Any, row: int) -> float:
 
 
 def _corrected(design: Design, columns: dict[str, list[Any]], asked: dict[str, Any]) -> Result:
-    from sottovoce.designs import Crosswise
+    from sottovoce.statistics.designs import Crosswise
 
     if not isinstance(design, Crosswise) or asked["by"] or asked["method"]:
         raise ParameterError("--anchor is for crosswise, without --by and --method")

@@ -8,10 +8,10 @@ import click
 
 from sottovoce.cli.options import FILE, json_option
 from sottovoce.cli.show import print_json, print_table
-from sottovoce.errors import FileError, ParameterError
+from sottovoce.core.errors import FileError, ParameterError
 
 if TYPE_CHECKING:
-    from sottovoce.client import Respondent
+    from sottovoce.device.respondent import Respondent
     from sottovoce.survey import Survey
 
 store_option = click.option(
@@ -62,9 +62,9 @@ def answer(
     Answers are final before their report is drawn and shown, with --preview too: nobody can choose among draws. On a
     terminal it asks first. Whoever sees a report and does not send it biases the estimate.
     """
-    from sottovoce import envelope
-    from sottovoce.client import Respondent
-    from sottovoce.personal_key import PersonalKey
+    from sottovoce.device import envelope
+    from sottovoce.device.personal_key import PersonalKey
+    from sottovoce.device.respondent import Respondent
 
     asked = _published(survey)
     personal = PersonalKey.read(key) if key else None
@@ -107,7 +107,7 @@ def ledger(store: Path, as_json: bool) -> None:
     """Show what a person's device has spent, on what and when."""
     from dataclasses import asdict
 
-    from sottovoce.ledger import Ledger
+    from sottovoce.device.ledger import Ledger
 
     book = Ledger(store, create=False)
     charges = book.charges()
@@ -125,7 +125,7 @@ def ledger(store: Path, as_json: bool) -> None:
 
 
 def _published(path: Path) -> Survey:
-    from sottovoce.files import reading
+    from sottovoce.data import reading
     from sottovoce.survey import Survey
 
     with reading(path):

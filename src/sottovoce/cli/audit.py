@@ -11,18 +11,18 @@ import click
 
 from sottovoce.cli.options import FILE, json_option, seed_option
 from sottovoce.cli.show import print_json, write_figure
-from sottovoce.errors import DomainError, ParameterError
+from sottovoce.core.errors import DomainError, ParameterError
 from sottovoce.mechanisms import FREQUENCIES, Mechanism
 
 if TYPE_CHECKING:
-    from sottovoce.auditing import Finding, TimeAudit
-    from sottovoce.auditing.bench import Progress
+    from sottovoce.statistics.auditing import AuditResult, TimeAudit
+    from sottovoce.statistics.auditing.bench import Progress
 
 PLOTS = (".svg", ".png", ".pdf")
 MANY, FEW = 100_000, 2_000
 """Samples of each answer: by default, and where every report takes a process or a request of its own."""
 
-SAMPLING = ("samples", "confidence", "repeats", "fresh", "seed")
+SAMPLING = ("samples", "level", "repeats", "fresh", "seed")
 """What an exact audit has no use for."""
 
 
@@ -42,12 +42,13 @@ SAMPLING = ("samples", "confidence", "repeats", "fresh", "seed")
 @click.option("--samples", type=int,
               help="Observations of each answer. [default: 100,000; 2,000 if each takes a request or a "
               "process]")  # fmt: skip
-@click.option("--confidence", type=float, help="Of the bound that is found. [default: 0.99]")
+@click.option("--level", type=float, help="How sure the bound is to hold. [default: 0.99]")
 @click.option("--repeats", type=int, help="Reports of one person in an observation. [default: 1]")
 @click.option("--fresh", is_flag=True, help="A new process, or a call of the function for a new client, per person.")
 @click.option("--exact", is_flag=True, help="Follow every draw for the two --values; without them, for all.")
 @click.option("--time", is_flag=True,
-              help="Time the calls, and see whether that tells a truth from a lie or the answers apart.")  # fmt: skip
+              help="Time the calls, and see whether that tells a truth from a lie or the --values apart; without "
+              "them, every two of a mechanism's answers: all of up to 8, a sample of more.")  # fmt: skip
 @click.option("--timeout", type=float, help="Seconds to wait for a program (60) or a service (10).")
 @click.option("--plot", type=FILE, help="Draw what an attacker achieves: .svg, .png or .pdf.")
 @seed_option
@@ -61,12 +62,12 @@ def audit(plot: Path | None, as_json: bool, **asked: Any) -> int:
     The exit code is 0 if nothing speaks against the claim, 1 if more is spent than claimed or if time tells, 2 if
     something is wrong.
     """
-    from sottovoce.auditing import Finding
+    from sottovoce.statistics.auditing import AuditResult
 
     if plot and plot.suffix not in PLOTS:
         raise ParameterError(f"{plot}: a plot must end in {', '.join(PLOTS)}")
     found = _audit(asked | {"plot": plot})
-    if plot and isinstance(found, Finding):
+    if plot and isinstance(found, AuditResult):
         write_figure(plot, found.plot().get_figure())
     if as_json:
         print_json(found.to_dict())
@@ -75,10 +76,10 @@ def audit(plot: Path | None, as_json: bool, **asked: Any) -> int:
     return int(found.exceeds)
 
 
-def _audit(asked: dict[str, Any]) -> Finding | TimeAudit:
+def _audit(asked: dict[str, Any]) -> AuditResult | TimeAudit:
     """The audit that was asked for: exact where a mechanism is small and nothing is named that samples alone have."""
-    from sottovoce.auditing import ends
-    from sottovoce.auditing.exact import TooLargeError
+    from sottovoce.statistics.auditing import ends
+    from sottovoce.statistics.auditing.exact import TooLargeError
 
     randomizer, slow = _randomizer(asked)
     values = _values(randomizer, asked) if asked["values"] else ()
@@ -99,9 +100,9 @@ def _audit(asked: dict[str, Any]) -> Finding | TimeAudit:
 
 def _timed(randomizer: Any, values: tuple[Any, ...], calls: int | None, asked: dict[str, Any]) -> TimeAudit:
     """The audit of time. It has no use for what speaks of an epsilon."""
-    from sottovoce.auditing import audit
+    from sottovoce.statistics.auditing import audit
 
-    odd = [name for name in ("confidence", "repeats", "claimed", "delta", "exact", "fresh", "plot") if asked[name]]
+    odd = [name for name in ("level", "repeats", "claimed", "delta", "exact", "fresh", "plot") if asked[name]]
     if odd:
         raise ParameterError(f"--{odd[0]} does not go with --time, which finds no epsilon")
     samples = calls if asked["samples"] is None else asked["samples"]
@@ -110,28 +111,28 @@ def _timed(randomizer: Any, values: tuple[Any, ...], calls: int | None, asked: d
         return audit(randomizer, *values, seed=asked["seed"], time=True, progress=progress, **options)
 
 
-def _exact(randomizer: Any, values: tuple[Any, ...], asked: dict[str, Any]) -> Finding:
-    from sottovoce.auditing import audit
+def _exact(randomizer: Any, values: tuple[Any, ...], asked: dict[str, Any]) -> AuditResult:
+    from sottovoce.statistics.auditing import audit
 
     if not isinstance(randomizer, Mechanism):
         raise ParameterError("--exact is for mechanisms: a black box can only be sampled")
     return audit(randomizer, *values, exact=True, delta=asked["delta"], claimed=asked["claimed"])
 
 
-def _sampled(randomizer: Any, values: tuple[Any, ...], options: dict[str, Any], asked: dict[str, Any]) -> Finding:
-    from sottovoce.auditing import audit
+def _sampled(randomizer: Any, values: tuple[Any, ...], options: dict[str, Any], asked: dict[str, Any]) -> AuditResult:
+    from sottovoce.statistics.auditing import audit
 
     if not values:
         raise ParameterError("two answers to tell apart are needed: --values X0 X1")
     options |= {"delta": asked["delta"], "claimed": asked["claimed"]}
     with _watched() as progress:
-        found: Finding = audit(randomizer, values[0], values[1], progress=progress, **options)
+        found: AuditResult = audit(randomizer, values[0], values[1], progress=progress, **options)
     return found
 
 
 def _randomizer(asked: dict[str, Any]) -> tuple[Any, bool]:
     """What is audited, and whether each of its reports takes long."""
-    from sottovoce.auditing import Command, Endpoint
+    from sottovoce.statistics.auditing import Command, Endpoint
 
     named = [name for name in ("mechanism", "command", "url", "python") if asked[name]]
     if len(named) != 1:
@@ -152,7 +153,7 @@ def _randomizer(asked: dict[str, Any]) -> tuple[Any, bool]:
 
 def _mechanism(asked: dict[str, Any]) -> Mechanism:
     from sottovoce.mechanisms import build
-    from sottovoce.questions import read_domain, read_mechanism
+    from sottovoce.survey.short_form import read_domain, read_mechanism
 
     name, path = asked["mechanism"], Path(asked["mechanism"])
     if path.suffix != ".json" and not path.is_file():

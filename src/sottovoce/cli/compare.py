@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from sottovoce.cli.options import FILE, json_option, seed_option
-from sottovoce.cli.show import SHOWN, print_json, print_table, progress, write_figure
-from sottovoce.domain import Domain
-from sottovoce.errors import ParameterError
+from sottovoce.cli.show import MAX_ROWS_SHOWN, print_json, print_table, progress, write_figure
+from sottovoce.core.domain import Domain
+from sottovoce.core.errors import ParameterError
 from sottovoce.mechanisms import FREQUENCIES
 
 if TYPE_CHECKING:
-    from sottovoce.models import Comparison, CuratorCurve, ErrorCurve, TrustModel
-    from sottovoce.survey import Item, Survey
+    from sottovoce.survey import Question, Survey
+    from sottovoce.trust import Comparison, CuratorCurve, ErrorCurve, TrustModel
 
 HISTOGRAMS = ("yes_no", "choice", "ordered")
 PLOTS = (".svg", ".png", ".pdf")
@@ -111,7 +111,7 @@ def _of_survey(asked: dict[str, Any]) -> dict[str, Any]:
     return said
 
 
-def _question(asked: dict[str, Any]) -> tuple[Survey, Item]:
+def _question(asked: dict[str, Any]) -> tuple[Survey, Question]:
     """A survey as if it were published now, and the question of it that is asked."""
     from sottovoce.survey import Survey
 
@@ -126,7 +126,7 @@ def _question(asked: dict[str, Any]) -> tuple[Survey, Item]:
 
 def _curve(asked: dict[str, Any], options: dict[str, Any]) -> ErrorCurve:
     """The error over n."""
-    from sottovoce.models import error_curve
+    from sottovoce.trust import error_curve
 
     options |= {"ns": _numbers("--ns", asked["ns"])} if asked["ns"] else {}
     return error_curve(domain=_domain(asked), measure="mean" if asked["mean"] else "frequency", **options)
@@ -134,7 +134,7 @@ def _curve(asked: dict[str, Any], options: dict[str, Any]) -> ErrorCurve:
 
 def _over_curators(asked: dict[str, Any], options: dict[str, Any]) -> CuratorCurve:
     """The error over the number of curators, with noise of each and in a secure sum."""
-    from sottovoce.models import curator_curve
+    from sottovoce.trust import curator_curve
 
     del options["models"]
     options |= {name: value for name, value in (("n", asked["n"]), ("domain", _domain(asked))) if value is not None}
@@ -143,9 +143,9 @@ def _over_curators(asked: dict[str, Any], options: dict[str, Any]) -> CuratorCur
 
 def _column(asked: dict[str, Any], options: dict[str, Any]) -> Comparison:
     """The answers of a file, counted in parts."""
-    from sottovoce import files
-    from sottovoce.lazy import numpy as np
-    from sottovoce.models import compare
+    from sottovoce import data as files
+    from sottovoce.core.lazy import numpy as np
+    from sottovoce.trust import compare
 
     if asked["column"] is None:
         raise ParameterError("DATA goes with a --column")
@@ -161,7 +161,7 @@ def _column(asked: dict[str, Any], options: dict[str, Any]) -> Comparison:
 
 def _drawn(asked: dict[str, Any], options: dict[str, Any]) -> Comparison:
     """Answers that are drawn. Probabilities alone are those of as many values, numbered from 0."""
-    from sottovoce.models import compare, zipf
+    from sottovoce.trust import compare, zipf
 
     domain, chances = _domain(asked), _numbers("--probabilities", asked["probabilities"])
     if asked["n"] is None or not (domain or chances):
@@ -174,7 +174,7 @@ def _drawn(asked: dict[str, Any], options: dict[str, Any]) -> Comparison:
 
 
 def _domain(asked: dict[str, Any]) -> Any:
-    from sottovoce.questions import read_domain
+    from sottovoce.survey.short_form import read_domain
 
     if isinstance(asked["domain"], Domain):
         return asked["domain"]
@@ -186,7 +186,7 @@ def _domain(asked: dict[str, Any]) -> Any:
 
 
 def _models(asked: dict[str, Any]) -> tuple[TrustModel, ...]:
-    from sottovoce.models import Central, Federated, Local, Parties, SecureSum, Shuffle
+    from sottovoce.trust import Central, Federated, Local, Parties, SecureSum, Shuffle
 
     curators = (_numbers("--curators", asked["curators"]) or [10])[0]
     known: dict[str, Callable[[], TrustModel]] = {
@@ -234,9 +234,9 @@ def _number(text: str) -> int | float | Fraction:
 
 def _show(result: Comparison | ErrorCurve | CuratorCurve) -> None:
     header, rows = result.table()
-    hidden = len(rows) - SHOWN
+    hidden = len(rows) - MAX_ROWS_SHOWN
     if hidden > 0:
-        rows = [*rows[:SHOWN], [f"... and {hidden:,} more", *[""] * (len(header) - 1)]]
+        rows = [*rows[:MAX_ROWS_SHOWN], [f"... and {hidden:,} more", *[""] * (len(header) - 1)]]
     print_table(header, rows, result.caption)
     click.echo()
     print_table(*result.summary(), "\n".join(result.notes))

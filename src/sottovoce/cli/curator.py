@@ -11,12 +11,12 @@ import click
 from sottovoce.cli.options import FILE, json_option
 from sottovoce.cli.serve import FOLDER
 from sottovoce.cli.show import print_json
-from sottovoce.errors import FileError, ParameterError
+from sottovoce.core.errors import FileError, ParameterError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from sottovoce.curators import Card, Data
+    from sottovoce.curators import Card, CuratorData
     from sottovoce.survey import Survey
 
 
@@ -58,10 +58,10 @@ def curator(
     one. Every task is charged to a ledger of its own, whose budget only its owner sets. With a --survey whatever is not
     one of its questions is refused; the answers to a question are in the column of its id.
     """
-    from sottovoce import durable
-    from sottovoce.curators import Card, Curator, Data, Identity
+    from sottovoce.core import durable
+    from sottovoce.curators import Card, Curator, CuratorData, Identity
     from sottovoce.curators.task import check_name
-    from sottovoce.ledger import Ledger
+    from sottovoce.device.ledger import Ledger
 
     check_name(name)
     try:
@@ -76,7 +76,7 @@ def curator(
     if peers is None:
         raise ParameterError("DATA goes with --peers: a curator must know the others' keys")
     known = [_survey(path, name) for path in surveys]
-    offered = Data(data, _headings(columns, known))
+    offered = CuratorData(data, _headings(columns, known))
     offered.open()
     for survey in known:
         _warn(offered, survey)
@@ -90,7 +90,7 @@ def curator(
 
 def _survey(path: Path, name: str) -> Survey:
     """A published survey in which this curator has a part."""
-    from sottovoce.curators.asking import check_federated
+    from sottovoce.curators.survey_task import check_federated
     from sottovoce.survey import Survey
     from sottovoce.survey.checks import about
 
@@ -120,7 +120,7 @@ def _headings(columns: str | None, surveys: Sequence[Survey]) -> dict[str, str]:
     return named or {column: column for column in asked}
 
 
-def _warn(data: Data, survey: Survey) -> None:
+def _warn(data: CuratorData, survey: Survey) -> None:
     """Tell the owner, and nobody else, of a column with no answer in it: its values may be spelled in another way."""
     for item in survey.questions:
         if item.id in data.columns and not data.count(item.id, item.query())[0].any():
@@ -146,7 +146,7 @@ def _names(name: str, host: str, peers: Path) -> Callable[[], list[str]]:
 
 
 def _serve(app: Any, host: str, port: int, record: dict[str, Any], as_json: bool) -> None:
-    from sottovoce.collector.server import listen, run
+    from sottovoce.web.server import listen, run
 
     listener = listen(host, port)
     address = f"[{host}]" if ":" in host else host

@@ -17,7 +17,7 @@ from sottovoce.cli.show import console, print_json, print_table, progress
 
 if TYPE_CHECKING:
     from sottovoce.demo.crowd import Crowd
-    from sottovoce.demo.whole import Answer
+    from sottovoce.demo.town_survey import QuestionResult
     from sottovoce.survey import Survey
 
 HOST = "127.0.0.1"
@@ -47,7 +47,7 @@ def demo(
         if given:
             raise click.UsageError(f"options go after {context.invoked_subcommand}, not before it")
         return
-    from sottovoce.demo import crowd, town, whole
+    from sottovoce.demo import crowd, town, town_survey
 
     survey = town.survey()
     with tempfile.TemporaryDirectory(prefix="sottovoce-demo-") as folder, listening(HOST, port) as listener:
@@ -55,7 +55,7 @@ def demo(
         stay = sys.stdout.isatty() and not no_serve
         with crowd.Crowd(f"{address}/v1/surveys/{survey.id}", seed, people) as respondents:
             tour = _Tour(survey, address, people, seed, as_json, stay)
-            done = whole.serve(
+            done = town_survey.serve(
                 data or Path(folder), survey, listener, lambda: tour(respondents), respondents.stop, stay
             )
     if not done:
@@ -77,7 +77,7 @@ class _Tour:
     accepted: int = field(default=0, init=False)
 
     def __call__(self, respondents: Crowd) -> None:
-        from sottovoce.demo import whole
+        from sottovoce.demo import town_survey
 
         links = {
             "answer": f"{self.address}/s/{self.survey.id}",
@@ -89,10 +89,10 @@ class _Tour:
         for count in progress(respondents.acknowledged(), lambda: self.accepted / self.people, "people answer"):
             self.accepted += count
         seconds = time.monotonic() - began
-        found = whole.answers(f"{self.address}/v1/surveys/{self.survey.id}", self.survey, self.people, self.seed)
+        found = town_survey.answers(f"{self.address}/v1/surveys/{self.survey.id}", self.survey, self.people, self.seed)
         if self.as_json:
             about = {"people": self.people, "seed": self.seed, "accepted": self.accepted, "seconds": round(seconds, 3)}
-            print_json(about | links | whole.record(self.survey, found))
+            print_json(about | links | town_survey.record(self.survey, found))
         else:
             self._say(f"{self.accepted:,} reports were acknowledged in {seconds:.1f} s.\n")
             _print(found, self.survey)
@@ -103,14 +103,14 @@ class _Tour:
             console().print(text, markup=False, soft_wrap=True)
 
 
-def _print(found: Sequence[Answer], survey: Survey) -> None:
-    from sottovoce.demo import whole
+def _print(found: Sequence[QuestionResult], survey: Survey) -> None:
+    from sottovoce.demo import town_survey
 
     rows = []
     for answer in found:
         rows.append([answer.item.text, "", "", "", ""])
         rows += [[f"  {label}", *cells] for label, *cells in (row.cells() for row in answer.rows)]
-    held, intervals = whole.covering(found)
+    held, intervals = town_survey.covering(found)
     coverage = f"{held} of {intervals} intervals hold the truth; of 100 such intervals 95 are meant to"
     print_table(HEADER, rows, f"{coverage}.\nepsilon = {survey.epsilon:.6g} a person, for all questions together.")
 
@@ -125,7 +125,7 @@ def adult(html: Path, seed: int | None, as_json: bool) -> None:
     The occupations of the Adult census extract through randomized response, unary encoding and the best mechanism at
     the same epsilon, beside the answer of a trusted curator.
     """
-    from sottovoce import files
+    from sottovoce import data as files
     from sottovoce.demo import adult as census
 
     result = census.run(seed)

@@ -6,42 +6,44 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from sottovoce.cli.counting import counted, expanded
-from sottovoce.cli.estimate import check_paths
+from sottovoce.cli.estimate import report_files, tally_here
 from sottovoce.cli.options import FILE, json_option, refuse
-from sottovoce.cli.show import SHOWN, print_json, print_table, write_figure
-from sottovoce.domain import Text
-from sottovoce.errors import ParameterError
-from sottovoce.estimate.hashed import CORRECTIONS
+from sottovoce.cli.show import MAX_ROWS_SHOWN, print_json, print_table, write_figure
+from sottovoce.core.domain import Text
+from sottovoce.core.errors import ParameterError
+from sottovoce.estimates.hashed import CORRECTIONS
 
 if TYPE_CHECKING:
-    from sottovoce.discovery import Found
+    from sottovoce.estimates.tally import Tally
     from sottovoce.mechanisms import Mechanism
-    from sottovoce.tally import Tally
+    from sottovoce.statistics.discovery import Found
 
 ASKING = ("people", "rounds", "epsilon", "max_bytes", "salt")
-SHOWING = ("limit", "surely", "error_rate", "correction", "level", "population", "output", "plot")
+SHOWING = ("limit", "surely", "correction", "level", "population", "output", "plot")
 
 
 @click.command()
 @click.argument("reports", type=FILE, nargs=-1)
 @click.option("--question", "-q", help="Which question, if the files have several that can be searched.")
 @click.option("--next", "following", type=FILE, help="In rounds: write the mechanism that asks next, as JSON.")
-@click.option("--people", type=click.IntRange(min=1), help="In rounds: how many there are in all.")
-@click.option("--rounds", type=click.IntRange(min=2), default=4, show_default=True, help="How many there may be.")
-@click.option("--epsilon", "-e", type=float, help="Of the first round; those after it cost the same.")
-@click.option("--max-bytes", type=click.IntRange(min=1), default=64, show_default=True, help="Of the longest text.")
-@click.option("--salt", default="", help="In rounds: public text of this survey alone, for its hash functions.")
+@click.option("--people", type=click.IntRange(min=1), help="In rounds: how many people there are in all.")
+@click.option(
+    "--rounds", type=click.IntRange(min=2), default=4, show_default=True, help="The most rounds there may be."
+)
+@click.option("--epsilon", "-e", type=float, help="The epsilon of the first round; later rounds cost the same.")
+@click.option(
+    "--max-bytes", type=click.IntRange(min=1), default=64, show_default=True, help="The bytes of the longest text."
+)
+@click.option("--salt", default="", help="In rounds: a public text that only this survey uses, for its hash functions.")
 @click.option("--limit", type=click.IntRange(min=1), help="Only the most frequent values.")
 @click.option("--surely", type=click.IntRange(min=1), metavar="K",
               help="Only values that are among the K most frequent, at the level for all of them.")  # fmt: skip
-@click.option("--error-rate", type=float, default=0.05, show_default=True,
-              help="How likely it may be that a value is shown which nobody holds.")  # fmt: skip
 @click.option("--correction", type=click.Choice(CORRECTIONS), default="bonferroni", show_default=True,
-              help="With bh, the error rate is the share of such values among those shown.")  # fmt: skip
+              help="With bh, the level is the share of the values shown that somebody holds.")  # fmt: skip
 @click.option("--alphabet", help="The characters of all values, if known: such as 0123456789.")
-@click.option("--level", type=float, default=0.95, show_default=True, help="The coverage of the intervals.")
-@click.option("--population", is_flag=True, help="Errors about the population sampled, not the respondents alone.")
+@click.option("--level", type=float, default=0.95, show_default=True,
+              help="How sure to be: somebody holds each value shown, an interval holds the truth.")  # fmt: skip
+@click.option("--population", is_flag=True, help="Errors about the population that the respondents were drawn from.")
 @click.option("--output", "-o", type=FILE, help="Write the values: .csv, .parquet or .arrow.")
 @click.option("--plot", type=FILE, help="Draw them: .svg, .png or .pdf.")
 @json_option
@@ -56,7 +58,6 @@ def discover(
     salt: str,
     limit: int | None,
     surely: int | None,
-    error_rate: float,
     correction: str,
     alphabet: str | None,
     level: float,
@@ -72,8 +73,8 @@ def discover(
     To ask in rounds, begin with `sotto discover --next round-1.json --people N --epsilon E`, and randomize the answers
     of some people by --mechanism round-1.json. Then name all reports so far, with another --next, until the last round.
     """
-    from sottovoce import files
-    from sottovoce.discovery import discover as find
+    from sottovoce import data as files
+    from sottovoce.statistics.discovery import discover as find
 
     _check_options(following, people, epsilon, bool(reports))
     if following is None and not reports:
@@ -81,15 +82,14 @@ def discover(
     if not reports:
         _ask_next(following, [], people, rounds, alphabet, salt, as_json, epsilon=epsilon, domain=Text(max_bytes))
         return
-    reports = expanded(reports)
-    check_paths(reports, output, plot)
+    paths = report_files(reports, output, plot)
     if output is not None and output.suffix == ".json":
         raise ParameterError(f"{output}: must end in .csv, .parquet, .arrow; for JSON there is --json")
-    name, tallies = _tallies(reports, question)
+    name, tallies = _tallies(paths, question)
     if following is not None:
         _ask_next(following, tallies, people, rounds, alphabet, salt, as_json)
         return
-    found: Found = find(tallies, level=error_rate, correction=correction, alphabet=alphabet)
+    found: Found = find(tallies, level=level, correction=correction, alphabet=alphabet)
     errors: dict[str, Any] = {"level": level, "population": population}
     mechanisms = [tally.mechanism.to_dict() for tally in tallies]
     asked = {"mechanism": mechanisms[0]} if len(mechanisms) == 1 else {"rounds": mechanisms}
@@ -106,7 +106,7 @@ def discover(
         places = {"surely": surely} if surely else {}
         print_json(record | places | {"estimates": shown.to_dict(**errors)["estimates"]})
         return
-    header, rows = shown.table(**errors, most=SHOWN)
+    header, rows = shown.table(**errors, most=MAX_ROWS_SHOWN)
     print_table(header, rows, caption)
     if surely:
         click.echo(
@@ -133,7 +133,7 @@ def _check_options(path: Path | None, people: int | None, epsilon: float | None,
 
 
 def _draw(path: Path, shown: Any, caption: str, errors: dict[str, Any]) -> None:
-    from sottovoce.render import INK, panels
+    from sottovoce.estimates.render import INK, panels
 
     figure, axes = panels([max(len(shown), 1)])
     shown.plot(**errors, ax=axes[0])
@@ -152,8 +152,8 @@ def _ask_next(
     **first: Any,
 ) -> None:
     """Write what is asked next, and say of whom."""
-    from sottovoce.discovery import Rounds
-    from sottovoce.files import writing
+    from sottovoce.data import writing
+    from sottovoce.statistics.discovery import Rounds
 
     assert path is not None and people is not None  # noqa: S101
     m: Any = tallies[0].mechanism if tallies else None
@@ -170,9 +170,9 @@ def _ask_next(
     click.echo(f"{path}: {number}: ask {ask.people:,} people who have not answered for {asked}")
 
 
-def _tallies(reports: tuple[Path, ...], question: str | None) -> tuple[str, list[Tally[Any]]]:
+def _tallies(reports: list[Path], question: str | None) -> tuple[str, list[Tally[Any]]]:
     """A tally for each round: files with the same mechanisms are of one."""
-    from sottovoce.files import ReportFile
+    from sottovoce.data import ReportFile
 
     names: set[str] = set()
     rounds: dict[str, list[Path]] = {}
@@ -184,7 +184,7 @@ def _tallies(reports: tuple[Path, ...], question: str | None) -> tuple[str, list
     if len(names) > 1:
         raise ParameterError(f"rounds must be of one question, got {', '.join(sorted(names))}")
     [name] = names
-    return name, [counted(tuple(own))[name] for own in rounds.values()]
+    return name, [tally_here(own)[name] for own in rounds.values()]
 
 
 def _searched(path: Path, mechanisms: dict[str, Mechanism], question: str | None) -> str:

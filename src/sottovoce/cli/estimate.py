@@ -7,27 +7,26 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from sottovoce.cli.counting import counted, expanded
 from sottovoce.cli.options import FILE, json_option
-from sottovoce.cli.show import print_json, print_result, write_figure
-from sottovoce.errors import ParameterError
-from sottovoce.estimate import Estimate, HashedEstimate
-from sottovoce.postprocess import STEPS
-from sottovoce.render import label_text
+from sottovoce.cli.show import print_json, print_result, progress_bar, write_figure
+from sottovoce.core.errors import ParameterError
+from sottovoce.estimates import Estimate, HashedEstimate
+from sottovoce.estimates.postprocess import STEPS
+from sottovoce.estimates.render import label_text
 
 if TYPE_CHECKING:
-    from sottovoce.domain import Domain, Label
-    from sottovoce.estimate import Result
-    from sottovoce.tally import Tally
+    from sottovoce.core.domain import Domain, Label
+    from sottovoce.estimates import Result
+    from sottovoce.estimates.tally import Tally
 
 
 @click.command()
 @click.argument("reports", type=FILE, nargs=-1, required=True)
 @click.option("--level", type=float, default=0.95, show_default=True, help="The coverage of the intervals.")
 @click.option("--simultaneous", is_flag=True, help="Intervals that cover all values at once.")
-@click.option("--population", is_flag=True, help="Errors about the population sampled, not the respondents alone.")
+@click.option("--population", is_flag=True, help="Errors about the population that the respondents were drawn from.")
 @click.option("--postprocess", "steps", multiple=True, type=click.Choice(list(STEPS)),
-              help="Trade unbiasedness for a distribution; may be given more than once.")  # fmt: skip
+              help="Make the estimates a distribution, at the price of bias; may be given more than once.")  # fmt: skip
 @click.option("--sort", is_flag=True, help="The most frequent value first.")
 @click.option("--top", type=click.IntRange(min=1), help="Only the most frequent values.")
 @click.option(
@@ -36,16 +35,16 @@ if TYPE_CHECKING:
     multiple=True,
     type=float,
     metavar="Q",
-    help="Of ordered values or a distribution, such as 0.5 for the median; may be given more than once.",
+    help="A quantile of ordered values or a distribution: 0.5 is the median. May be given more than once.",
 )
 @click.option("--range", "ranges", multiple=True, metavar="FIRST:LAST",
-              help="The share of a range of ordered values; may be given more than once.")  # fmt: skip
-@click.option("--values", type=FILE, help="Of text: a file with the values to estimate, one on each line.")
+              help="The share of a range of ordered values. May be given more than once.")  # fmt: skip
+@click.option("--values", type=FILE, help="For text: a file with the values to estimate, one on each line.")
 @click.option("--method", type=click.Choice(["mean", "regression"]),
-              help="Of text: each value by itself (the default), or all of them together.")  # fmt: skip
+              help="For text: estimate each value by itself (the default), or all of them together.")  # fmt: skip
 @click.option("--engine", type=click.Choice(["here", "spark"]), default="here", show_default=True,
               help="Where to count: in this process, or on Spark.")  # fmt: skip
-@click.option("--master", metavar="URL", help="Of Spark: its cluster; all cores of this machine unless given.")
+@click.option("--master", metavar="URL", help="For Spark: the cluster; by default all cores of this machine.")
 @click.option("--output", "-o", type=FILE, help="Write the estimates: .csv, .parquet, .arrow or .json.")
 @click.option("--plot", type=FILE, help="Draw them: .svg, .png or .pdf.")
 @json_option
@@ -69,11 +68,11 @@ def estimate(
 ) -> None:
     """Estimate what lies behind one or more files of REPORTS; a pattern such as 'reports/*.parquet' names many.
 
-    The mechanisms travel in the files. Estimates are unbiased, so that one of a rare value may be negative.
+    The files say by which mechanisms the reports were made. Estimates are unbiased: that of a rare value may be
+    negative.
     """
-    reports = expanded(reports)
-    check_paths(reports, output, plot)
-    tallies = counted(reports, engine, master)
+    paths = report_files(reports, output, plot)
+    tallies = _tallied(paths, engine, master)
     results = _estimated(tallies, values, method)
     kinds = Estimate if steps else Estimate | HashedEstimate
     if (steps or sort or top) and not any(isinstance(result, kinds) for result in results.values()):
@@ -104,21 +103,41 @@ def estimate(
             _print_asked(asked[name], level)
 
 
-def check_paths(reports: tuple[Path, ...], output: Path | None, plot: Path | None) -> None:
-    """Refuse, before anything is read or written, what would count reports twice or write over them."""
-    sources = [path.resolve() for path in reports]
-    if len(set(sources)) < len(sources):
-        raise ParameterError("a file of reports must be named once, or its reports would count twice")
+def report_files(reports: tuple[Path, ...], output: Path | None, plot: Path | None) -> list[Path]:
+    """The files that are named. What would write over them is refused before anything is read or written."""
+    from sottovoce.data import matching_files
+
+    found = matching_files(reports)
+    sources = [path.resolve() for path in found]
     for path, suffixes in ((output, (".csv", ".parquet", ".arrow", ".json")), (plot, (".svg", ".png", ".pdf"))):
         if path is not None and path.suffix not in suffixes:
             raise ParameterError(f"{path}: must end in {', '.join(suffixes)}")
         if path is not None and path.resolve() in sources:
             raise ParameterError(f"{path}: would be written over the reports")
+    return found
+
+
+def _tallied(paths: list[Path], engine: str, master: str | None) -> dict[str, Tally[Any]]:
+    """The tally of each question, counted in this process or on Spark."""
+    if engine == "spark":
+        from sottovoce.data import spark
+
+        return spark.tally_files(paths, master)
+    if master is not None:
+        raise ParameterError("--master goes with --engine spark")
+    return tally_here(paths)
+
+
+def tally_here(paths: list[Path]) -> dict[str, Tally[Any]]:
+    from sottovoce.data import tally_files
+
+    with progress_bar("counting") as show:
+        return tally_files(paths, progress=show)
 
 
 def _estimated(tallies: dict[str, Tally[Any]], values: Path | None, method: str | None) -> dict[str, Result]:
     """What each tally tells; about text it tells something of the values that are named."""
-    from sottovoce.mechanisms.cohorts import Cohorts
+    from sottovoce.mechanisms.text.cohorts import Cohorts
 
     texts = [name for name, tally in tallies.items() if isinstance(tally.mechanism, Cohorts)]
     if texts and values is None:
@@ -138,7 +157,7 @@ def _finds(tally: Tally[Any]) -> bool:
 
 def _lines(path: Path) -> list[str]:
     """What stands on the lines of a file. Only a line feed ends one: a value may hold other breaks of Unicode."""
-    from sottovoce.files import reading
+    from sottovoce.data import reading
 
     with reading(path):
         lines = [line.removesuffix("\r") for line in path.read_bytes().decode("utf-8-sig").split("\n")]
@@ -159,8 +178,8 @@ def _asked(
     results: dict[str, Result], quantiles: tuple[float, ...], ranges: tuple[str, ...], level: float, population: bool
 ) -> dict[str, dict[str, Any]]:
     """The quantiles and ranges asked for, of each question that has an order."""
-    from sottovoce.estimate import Distribution
-    from sottovoce.mechanisms.range_estimate import RangeEstimate
+    from sottovoce.estimates import Distribution
+    from sottovoce.estimates.range_estimate import RangeEstimate
 
     found: dict[str, dict[str, Any]] = {name: {} for name in results}
     for name, result in results.items():
@@ -198,7 +217,7 @@ def _rounded(value: Any) -> Any:
 
 
 def _write_estimates(path: Path, results: dict[str, Result], errors: dict[str, Any], record: dict[str, Any]) -> None:
-    from sottovoce import files
+    from sottovoce import data as files
 
     if path.suffix == ".json":
         with files.writing(path) as part:
@@ -213,7 +232,7 @@ def _write_estimates(path: Path, results: dict[str, Result], errors: dict[str, A
 
 def _joined(results: dict[str, Result], errors: dict[str, Any]) -> Any:
     """The estimates of several questions in one table."""
-    from sottovoce.lazy import pyarrow as pa
+    from sottovoce.core.lazy import pyarrow as pa
 
     rows = [
         {"question": name, "label": label_text(row.label), "measure": result.measure,
@@ -225,7 +244,7 @@ def _joined(results: dict[str, Result], errors: dict[str, Any]) -> Any:
 
 
 def _write_plot(path: Path, results: dict[str, Result], errors: dict[str, Any]) -> None:
-    from sottovoce.render import panels
+    from sottovoce.estimates.render import panels
 
     figure, axes = panels([len(result.rows(**errors)) for result in results.values()])
     for ax, (name, result) in zip(axes, results.items(), strict=True):

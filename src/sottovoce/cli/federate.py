@@ -9,15 +9,15 @@ import click
 from sottovoce.cli.compare import PLOTS
 from sottovoce.cli.key import read_key
 from sottovoce.cli.options import FILE, json_option
-from sottovoce.cli.show import SHOWN, print_json, print_table, write_figure
-from sottovoce.errors import ParameterError, Refusal, SottovoceError
+from sottovoce.cli.show import MAX_ROWS_SHOWN, print_json, print_table, write_figure
+from sottovoce.core.errors import ParameterError, Refusal, SottovoceError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from sottovoce.curators import Card, Published, Task
-    from sottovoce.models.federated import Query
+    from sottovoce.curators import Card, FederatedResult, Task
     from sottovoce.survey import Survey
+    from sottovoce.trust.federated import Query
 
 SETTLED = ("name", "column", "domain", "low", "high", "steps", "epsilon", "threshold", "dropouts", "noise", "sharing")
 """What a survey says itself."""
@@ -74,7 +74,9 @@ def federate(peers: Path, survey: Path | None, plot: Path | None, as_json: bool,
         _ask_all(document, runs, plot, as_json)
 
 
-def _ask_all(survey: Survey, tasks: Mapping[str, Callable[[], Published]], plot: Path | None, as_json: bool) -> None:
+def _ask_all(
+    survey: Survey, tasks: Mapping[str, Callable[[], FederatedResult]], plot: Path | None, as_json: bool
+) -> None:
     """Publish what can be had; then say which questions have no result, and why."""
     from sottovoce.curators.coordinator import by_reason
 
@@ -94,7 +96,7 @@ def _ask_all(survey: Survey, tasks: Mapping[str, Callable[[], Published]], plot:
 def _task(asked: dict[str, Any], cards: Mapping[str, Card]) -> Task:
     """The task about a column."""
     from sottovoce.curators import Task
-    from sottovoce.models.federated import Parties
+    from sottovoce.trust.federated import Parties
 
     for name in ("questions", "wave"):
         if asked[name] not in (None, ()):
@@ -109,7 +111,7 @@ def _task(asked: dict[str, Any], cards: Mapping[str, Card]) -> Task:
 
 def _survey_tasks(path: Path, asked: dict[str, Any], cards: Mapping[str, Card]) -> tuple[Survey, list[Task]]:
     """The survey, and a task for each question of it that is asked."""
-    from sottovoce.curators.asking import check_federated, check_open, survey_task
+    from sottovoce.curators.survey_task import check_federated, check_open, survey_task
     from sottovoce.survey import Survey
 
     for name in SETTLED:
@@ -126,8 +128,8 @@ def _survey_tasks(path: Path, asked: dict[str, Any], cards: Mapping[str, Card]) 
 
 
 def _query(asked: dict[str, Any]) -> Query:
-    from sottovoce.models.federated import Average, Histogram
-    from sottovoce.questions import read_domain
+    from sottovoce.survey.short_form import read_domain
+    from sottovoce.trust.federated import Average, Histogram
 
     numbers = [asked["low"], asked["high"]]
     if asked["domain"] is not None and numbers == [None, None]:
@@ -137,10 +139,10 @@ def _query(asked: dict[str, Any]) -> Query:
     return Average(asked["low"], asked["high"], 100 if asked["steps"] is None else asked["steps"])
 
 
-def _publish(results: Sequence[Published], plot: Path | None, record: dict[str, Any] | None) -> None:
+def _publish(results: Sequence[FederatedResult], plot: Path | None, record: dict[str, Any] | None) -> None:
     """Draw the results if asked to, and print them: for programs if there is a record, otherwise for people."""
     if plot and results:
-        from sottovoce.render import panels
+        from sottovoce.estimates.render import panels
 
         figure, axes = panels([result.bars for result in results])
         for result, ax in zip(results, axes, strict=True):
@@ -153,10 +155,10 @@ def _publish(results: Sequence[Published], plot: Path | None, record: dict[str, 
         _show(result)
 
 
-def _show(result: Published) -> None:
+def _show(result: FederatedResult) -> None:
     header, rows = result.table()
-    if len(rows) > SHOWN:
-        rows = [*rows[:SHOWN], [f"... and {len(rows) - SHOWN:,} more", *[""] * (len(header) - 1)]]
+    if len(rows) > MAX_ROWS_SHOWN:
+        rows = [*rows[:MAX_ROWS_SHOWN], [f"... and {len(rows) - MAX_ROWS_SHOWN:,} more", *[""] * (len(header) - 1)]]
     asked = result.task.asked
     print_table(header, rows, result.caption, asked.question if asked else None)
     click.echo()

@@ -7,15 +7,15 @@ import click
 
 from sottovoce.cli.options import FILE, json_option
 from sottovoce.cli.show import print_json
-from sottovoce.errors import FileError, ParameterError
+from sottovoce.core.errors import FileError, ParameterError
 
 if TYPE_CHECKING:
-    from sottovoce.sealing import PrivateKey
+    from sottovoce.core.sealing import PrivateKey
 
 
 def read_key(path: Path) -> PrivateKey:
     """The private key in a file that must be there: a service does not make up a key that no survey names."""
-    from sottovoce.sealing import PrivateKey
+    from sottovoce.core.sealing import PrivateKey
 
     if not path.exists():
         raise FileError(f"{path}: no such file (make a key with: sotto key new {path})")
@@ -36,7 +36,7 @@ signing_option = click.option("--signing", is_flag=True, help="Print what `sotto
 @json_option
 def new(file: Path, signing: bool, as_json: bool) -> None:
     """Make a private key in FILE, for its owner alone to read, and print its public half for the survey."""
-    from sottovoce.sealing import PrivateKey
+    from sottovoce.core.sealing import PrivateKey
 
     if file.exists():
         raise FileError(f"{file}: exists already")
@@ -61,7 +61,7 @@ def personal(file: Path, as_json: bool) -> None:
     A device that has it draws the same for the same answers, also after its store was lost, and so does another device.
     Whoever has the key and the reports can take the noise off: keep it as you would keep the answers themselves.
     """
-    from sottovoce.personal_key import PersonalKey
+    from sottovoce.device.personal_key import PersonalKey
 
     PersonalKey.generate().write(file)
     if as_json:
@@ -81,7 +81,7 @@ def link(file: Path, survey: Path | None, page: str | None, qr: bool, as_json: b
 
     A link holds a key that was derived for this survey: it tells nothing about the personal key or other surveys.
     """
-    from sottovoce.personal_key import PersonalKey
+    from sottovoce.device.personal_key import PersonalKey
     from sottovoce.survey import Survey
 
     personal_key = PersonalKey.read(file)
@@ -99,7 +99,7 @@ def link(file: Path, survey: Path | None, page: str | None, qr: bool, as_json: b
 
 
 def _print_secret(text: str, qr: bool, as_json: bool) -> None:
-    from sottovoce import poll
+    from sottovoce.collector import poll
 
     code = poll.qr(text) if qr else None
     if as_json:

@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 from click.core import ParameterSource
 
-from sottovoce.errors import ParameterError
+from sottovoce.core.errors import ParameterError
 
 FILE = click.Path(path_type=Path, dir_okay=False)
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON instead of text.")

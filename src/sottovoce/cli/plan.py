@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import math
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -10,15 +9,15 @@ from sottovoce.cli.options import FILE, json_option, refuse
 from sottovoce.cli.plan_changes import asks_for_changes, plan_changes
 from sottovoce.cli.plan_texts import NAMES, plan_texts
 from sottovoce.cli.show import console, print_json, print_table, write_figure
-from sottovoce.errors import ParameterError
+from sottovoce.core.errors import ParameterError
+from sottovoce.core.privacy import compose
 from sottovoce.mechanisms import Mean, Mechanism
-from sottovoce.mechanisms.pure import Pure
-from sottovoce.planning.families import MECHANISMS
-from sottovoce.planning.terms import METHODS, TESTS
-from sottovoce.privacy import compose
+from sottovoce.mechanisms.frequency.pure import Pure
+from sottovoce.statistics.planning.families import MECHANISMS
+from sottovoce.statistics.planning.terms import METHODS, TESTS
 
 if TYPE_CHECKING:
-    from sottovoce.planning import Finding, Plan
+    from sottovoce.statistics.planning import Finding, Plan
 
 PLOTS = (".svg", ".png", ".pdf")
 QUANTITIES = ("epsilon", "n", "margin", "effect", "power")
@@ -95,7 +94,7 @@ def plan(**asked: Any) -> int:
 
 def _one(asked: dict[str, Any]) -> list[Finding]:
     """One question: solve, draw, print."""
-    from sottovoce import planning
+    from sottovoce.statistics import planning
 
     if asked["design"] and asked["mechanism"]:
         raise ParameterError("name a --design or a --mechanism, not both")
@@ -130,7 +129,7 @@ def _options(asked: dict[str, Any]) -> dict[str, Any]:
 
 
 def _domain(text: str | None) -> Any:
-    from sottovoce.questions import read_domain
+    from sottovoce.survey.short_form import read_domain
 
     return None if text is None else read_domain(text, "refuse")
 
@@ -168,18 +167,14 @@ def _show_findings(findings: list[Finding]) -> None:
 
 def _several(asked: dict[str, Any]) -> list[Finding]:
     """The questions of a file: what each costs, how sharp its result is with n people, and what is wrong."""
-    from sottovoce import planning, questions
+    from sottovoce.statistics import planning
+    from sottovoce.survey import short_form
 
     alone = [name for name in (*QUANTITIES[2:], "design", "mechanism", "domain", "plot", "heatmap") if asked[name]]
     if alone or asked["n"] is None:
         raise ParameterError(f"--questions goes with --n and --epsilon{f', not with --{alone[0]}' if alone else ''}")
-    entries = questions.read(asked["questions"])
-    mechanisms = {
-        entry.name: entry.build(share, partial(_unlisted, entry.name))
-        for entry, share in zip(entries, questions.shares(entries, asked["epsilon"]), strict=True)
-    }
-    if len(mechanisms) < len(entries):
-        raise ParameterError(f"{asked['questions']}: each question must have a name of its own")
+    questions = [entry.question() for entry in short_form.read(asked["questions"])]
+    mechanisms = short_form.settle(questions, asked["epsilon"])
     terms = {name: asked[name] for name in ("n", "level", "population", "simultaneous")}
     margins = {name: planning.plan(m, **terms).margin for name, m in mechanisms.items() if isinstance(m, Pure | Mean)}
     items = [
@@ -189,10 +184,6 @@ def _several(asked: dict[str, Any]) -> list[Finding]:
     findings = planning.lint(items, **{name: asked[name] for name in RULES})
     _show_several(mechanisms, margins, findings, asked)
     return findings
-
-
-def _unlisted(name: str) -> Any:
-    raise ParameterError(f"{name}: its values must be listed in the file")
 
 
 def _show_several(

@@ -7,10 +7,10 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from sottovoce.cli.show import print_json, print_table
-from sottovoce.errors import ParameterError
+from sottovoce.core.errors import ParameterError
 
 if TYPE_CHECKING:
-    from sottovoce.survey.remembered import Followed
+    from sottovoce.survey.memoized_questions import FollowedChanges
 
 NEEDED = ("budget", "n", "domain")
 
@@ -23,17 +23,21 @@ def asks_for_changes(asked: dict[str, Any]) -> bool:
 
 def plan_changes(asked: dict[str, Any]) -> None:
     """A row for each number of changes: what a permanent answer and a report cost, and the error of one wave."""
-    from sottovoce.planning import expected_frozen
-    from sottovoce.planning.terms import number, whole
-    from sottovoce.questions import read_domain
-    from sottovoce.survey.item import Item
-    from sottovoce.survey.remembered import price_of_changes
+    from sottovoce.statistics.planning import expected_frozen
+    from sottovoce.statistics.planning.terms import number, whole
+    from sottovoce.survey.memoized_questions import price_of_changes
+    from sottovoce.survey.question import Question
+    from sottovoce.survey.short_form import read_domain
 
     for name in NEEDED:
         if asked[name] is None:
             raise ParameterError(f"how many changes to follow depends on --{', --'.join(NEEDED)}: give --{name} too")
     budget, n = number("budget", asked["budget"], 0, math.inf, strictly=True), whole("n", asked["n"])
-    item, waves, rate = Item("answer", "answer", "choice", memoize=True), whole("waves", asked["waves"]), asked["rate"]
+    item, waves, rate = (
+        Question("answer", "answer", "choice", memoize=True),
+        whole("waves", asked["waves"]),
+        asked["rate"],
+    )
     rows = price_of_changes(item, read_domain(asked["domain"], "refuse"), budget, waves, n)
     frozen = [0.0 if row.changes is None or rate is None else expected_frozen(waves, row.changes, rate)[-1]
               for row in rows]  # fmt: skip
@@ -46,7 +50,7 @@ def plan_changes(asked: dict[str, Any]) -> None:
     show_changes(rows, caption, None if rate is None else frozen)
 
 
-def show_changes(rows: list[Followed], caption: str, frozen: list[float] | None = None) -> None:
+def show_changes(rows: list[FollowedChanges], caption: str, frozen: list[float] | None = None) -> None:
     header = ["changes", "answers drawn", "epsilon each", "a report", "std. error"]
     cells = [
         ["all" if row.changes is None else str(row.changes), f"{row.answers:,}", f"{row.permanent:.4g}",

@@ -7,11 +7,11 @@ from typing import Any
 
 from sottovoce.cli.options import given, refuse
 from sottovoce.cli.show import console, print_json, print_table
-from sottovoce.errors import ParameterError
-from sottovoce.estimate import quantile
+from sottovoce.core.errors import ParameterError
+from sottovoce.estimates import quantile
 from sottovoce.mechanisms import Discovery, Hashed
-from sottovoce.mechanisms.discovery_plan import MOST as HALF
-from sottovoce.mechanisms.discovery_plan import needed
+from sottovoce.mechanisms.text.discovery_plan import MAX_FREQUENCY as HALF
+from sottovoce.mechanisms.text.discovery_plan import needed
 
 TERMS = {
     "hashed": {"n", "epsilon", "candidates", "margin", "level", "concentration"},

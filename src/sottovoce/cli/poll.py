@@ -16,7 +16,7 @@ import click
 from sottovoce.cli.options import json_option
 from sottovoce.cli.serve import FOLDER, listening
 from sottovoce.cli.show import print_result
-from sottovoce.errors import FileError, ParameterError
+from sottovoce.core.errors import FileError, ParameterError
 
 if TYPE_CHECKING:
     import socket
@@ -85,7 +85,8 @@ def poll(
     Prints a link and a QR code, and shows the estimate live until Ctrl-C. Then the results are in a file of JSON and
     one of HTML. With --json there are two lines of JSON: one when it begins and one when it has ended.
     """
-    from sottovoce import poll as polls
+    from sottovoce.collector import poll as polls
+    from sottovoce.collector import poll_result
 
     if number is not None and options is not None:
         raise ParameterError("give either --options or --number, not both")
@@ -103,10 +104,10 @@ def poll(
         ended = threading.Event()
         _serve(where, survey, listener, show.address, _begin(show, answers, seconds, duration, ended))
         ended.set()
-        result = polls.outcome(where, survey)
+        result = poll_result.outcome(where, survey)
     about = {"n": len(answers), **polls.truth_of(survey, answers)} if answers else None
-    record = polls.record(survey, result, about)
-    files = _write(output or Path(survey.id), record, polls.page(survey, result))
+    record = poll_result.record(survey, result, about)
+    files = _write(output or Path(survey.id), record, poll_result.page(survey, result))
     if as_json:
         click.echo(json.dumps(record | {"files": files}))
         return
@@ -123,7 +124,7 @@ class _Show:
     """What is printed when it begins."""
 
     def __init__(self, survey: Survey, port: int, host: str, as_json: bool, no_open: bool) -> None:
-        from sottovoce.poll import lan_address
+        from sottovoce.collector.poll import lan_address
 
         named = f"[{host}]" if ":" in host else host
         shown, here = (lan_address(), "127.0.0.1") if host == EVERYBODY else (named, named)
@@ -144,7 +145,7 @@ class _Show:
             threading.Thread(target=webbrowser.open, args=(record["results"],), daemon=True).start()
 
     def _print(self) -> None:
-        from sottovoce.poll import heading, qr
+        from sottovoce.collector.poll import heading, qr
 
         click.echo(f"{self.survey.title}\n{heading(self.survey)}")
         if sys.stdout.isatty():
@@ -159,7 +160,7 @@ def _begin(
     show: _Show, answers: list[Any], seconds: float, duration: float | None, ended: threading.Event
 ) -> Callable[[], None]:
     """What happens when the server has started: the news, simulated voters, and an end in time."""
-    from sottovoce import poll as polls
+    from sottovoce.collector import poll as polls
 
     def simulate() -> None:
         polls.vote(show.reports, answers, seconds, ended)
@@ -181,18 +182,18 @@ def _begin(
 
 
 def _serve(data: Path, survey: Survey, listener: socket.socket, address: str, started: Callable[[], None]) -> None:
-    from sottovoce.collector import Collector, joining, open_store
-    from sottovoce.collector.server import run
+    from sottovoce.collector import Collector, open_store, qr_page
+    from sottovoce.web.server import run
 
     store = open_store(data)
     store.publish(survey)
     app = Collector(store, public_estimates=True, rate=1000.0, burst=10_000.0, streams_per_address=1_000)
-    app.router.add(joining.routes(app, address, alone=len(store.surveys()) == 1))
+    app.router.add(qr_page.routes(app, address, alone=len(store.surveys()) == 1))
     run(app, listener, started, drain_seconds=3, connections_per_address=10_000)
 
 
 def _write(stem: Path, record: dict[str, Any], page: str) -> list[str]:
-    from sottovoce import files
+    from sottovoce import data as files
 
     written = []
     for suffix, text in ((".json", json.dumps(record, indent=2) + "\n"), (".html", page)):

@@ -7,7 +7,7 @@ import click
 
 from sottovoce.cli.options import FILE, json_option
 from sottovoce.cli.show import print_json, progress, write_figure
-from sottovoce.errors import FileError, ParameterError
+from sottovoce.core.errors import FileError, ParameterError
 
 PLOTS = (".svg", ".png", ".pdf")
 
@@ -51,7 +51,7 @@ def regress(data: Path, level: float, method: str, tests: tuple[str, ...], plot:
 
 
 def _fitted(data: Path, asked: dict[str, Any]) -> Any:
-    from sottovoce.inference.regression import linear, logistic
+    from sottovoce.statistics.regression import linear, logistic
 
     designs = dict(_design(text) for text in asked["written"])
     if len(designs) < len(asked["written"]):
@@ -67,7 +67,7 @@ def _fitted(data: Path, asked: dict[str, Any]) -> Any:
 
 
 def _design(text: str) -> tuple[str, Any]:
-    from sottovoce import designs
+    from sottovoce.statistics import designs
 
     column, sign, written = text.partition("=")
     if not sign or not column.strip():
@@ -77,9 +77,9 @@ def _design(text: str) -> tuple[str, Any]:
 
 def _frame(data: Path, asked: dict[str, Any]) -> tuple[dict[str, Any], Any]:
     """The columns that are needed; the text of a CSV file is taken for numbers where all of a column are."""
-    from sottovoce import files
-    from sottovoce.inference.regression.data import variables
-    from sottovoce.lazy import pyarrow as pa
+    from sottovoce import data as files
+    from sottovoce.core.lazy import pyarrow as pa
+    from sottovoce.statistics.regression.data import variables
 
     names = variables(asked["formula"], asked["latent"], list(files.Table(data, []).schema.names))
     table = files.Table(data, list(dict.fromkeys([*names, *([asked["weights"]] if asked["weights"] else [])])))
@@ -93,7 +93,7 @@ def _frame(data: Path, asked: dict[str, Any]) -> tuple[dict[str, Any], Any]:
 
 
 def _numbers(column: Any) -> Any:
-    from sottovoce.lazy import pyarrow as pa
+    from sottovoce.core.lazy import pyarrow as pa
 
     if not pa.types.is_string(column.type):
         return column

@@ -9,11 +9,11 @@ import click
 from sottovoce.cli.options import FILE, json_option
 from sottovoce.cli.serve import opened, store_options
 from sottovoce.cli.show import print_json
-from sottovoce.errors import FileError, ParameterError
-from sottovoce.render import plural
+from sottovoce.core.errors import FileError, ParameterError
+from sottovoce.estimates.render import plural
 
 if TYPE_CHECKING:
-    from sottovoce.collector.records import Published
+    from sottovoce.collector.records import StoredSurvey
     from sottovoce.collector.store import Store
     from sottovoce.survey import Survey
 
@@ -40,8 +40,8 @@ def send(file: Path, url: str, wave: int, attempts: int, simulated: bool, as_jso
     randomize` and `sotto export` write them. Sent again, the same file changes nothing. For a survey with a shuffler,
     each line is an envelope, as `sotto answer --output` writes it, and URL is that of the survey at its shuffler.
     """
-    from sottovoce import envelope, transport
     from sottovoce.collector import intake, transfer
+    from sottovoce.device import envelope, transport
     from sottovoce.survey import Survey
 
     bodies: Iterable[bytes]
@@ -102,7 +102,7 @@ def import_reports(
 
 def _envelopes(file: Path, survey: Survey) -> Iterator[bytes]:
     """The envelopes in a file. None is given out before all of them were looked at: plain text is not sent."""
-    from sottovoce import envelope
+    from sottovoce.device import envelope
 
     for _ in _read_envelopes(file, survey):
         pass
@@ -117,8 +117,8 @@ def _envelopes(file: Path, survey: Survey) -> Iterator[bytes]:
 
 
 def _read_envelopes(file: Path, survey: Survey) -> Iterator[bytes]:
-    from sottovoce import envelope
     from sottovoce.collector import transfer
+    from sottovoce.device import envelope
 
     lines = (line for some in transfer.lines(file) for line in some.split(b"\n"))
     for number, line in enumerate(lines, 1):
@@ -129,7 +129,7 @@ def _read_envelopes(file: Path, survey: Survey) -> Iterator[bytes]:
             raise FileError(f"{file}: line {number}{between}{error}") from None
 
 
-def _found(store: Store, name: str) -> Published:
+def _found(store: Store, name: str) -> StoredSurvey:
     to = store.survey(name)
     if to is None:
         raise ParameterError(f"there is no survey {name!r}")

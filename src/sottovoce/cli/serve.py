@@ -10,7 +10,7 @@ import click
 from sottovoce.cli.key import read_key
 from sottovoce.cli.options import FILE, json_option
 from sottovoce.cli.show import print_json
-from sottovoce.errors import FileError, ParameterError, StoreError
+from sottovoce.core.errors import FileError, ParameterError, StoreError
 
 if TYPE_CHECKING:
     import socket
@@ -46,7 +46,7 @@ def proxy_option(command: Callable[..., Any]) -> Callable[..., Any]:
 
 def listening(host: str, port: int | None) -> socket.socket:
     """A socket on a port; without one on 8000 or, if that is taken, on any that is free."""
-    from sottovoce.collector.server import listen
+    from sottovoce.web.server import listen
 
     try:
         return listen(host, PORT if port is None else port)
@@ -91,9 +91,9 @@ def serve(
     """
     from sottovoce.collector import Collector
     from sottovoce.collector.layout import Layout
-    from sottovoce.collector.proxies import Proxies
-    from sottovoce.collector.server import listen, run
     from sottovoce.survey import Survey
+    from sottovoce.web.proxies import Proxies
+    from sottovoce.web.server import listen, run
 
     given = [Layout(Survey.read(path).publish()).survey for path in surveys]
     opening = [read_key(path) for path in keys]
@@ -120,11 +120,11 @@ def _check_keys(surveys: list[Survey], known: set[str]) -> None:
 
 def _check_waiting(store: Store, give_up: bool) -> None:
     """Without the key to the reports that wait, none can come by invitation: somebody must decide what to do."""
-    from sottovoce.collector import Unavailable
+    from sottovoce.collector import StoreUnavailable
 
     try:
         store.check_waiting()
-    except Unavailable:
+    except StoreUnavailable:
         raise
     except StoreError as error:
         if not give_up:

@@ -7,34 +7,44 @@ import os
 import sys
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from sottovoce.estimate import Result
+    from sottovoce.estimates import Result
 
 
-SHOWN = 100
+MAX_ROWS_SHOWN = 100
 """Rows of a table in a terminal; a file or --json has them all."""
 
+Part = TypeVar("Part")
 
-def progress(parts: Iterable[Any], done: Callable[[], float], title: str) -> Iterator[Any]:
-    """Pass parts on, with a bar on standard error where a person may be watching."""
+
+@contextmanager
+def progress_bar(title: str) -> Iterator[Callable[[float], None]]:
+    """What is told the share that is done, and shows it as a bar on standard error where a person may be watching."""
     if not sys.stderr.isatty():
-        yield from parts
+        yield lambda share: None
         return
     from rich.console import Console
     from rich.progress import Progress
 
     with Progress(console=Console(stderr=True), transient=True) as bar:
         task = bar.add_task(title, total=1.0)
+        yield lambda share: bar.update(task, completed=share)
+
+
+def progress(parts: Iterable[Part], done: Callable[[], float], title: str) -> Iterator[Part]:
+    """Pass parts on, with a bar that shows the share that is done."""
+    with progress_bar(title) as show:
         for part in parts:
             yield part
-            bar.update(task, completed=done())
+            show(done())
 
 
 def print_json(record: dict[str, Any]) -> None:
@@ -42,7 +52,7 @@ def print_json(record: dict[str, Any]) -> None:
 
 
 def print_result(name: str | None, result: Result, errors: dict[str, Any]) -> None:
-    print_table(*result.table(**errors, most=SHOWN), result.caption, name)
+    print_table(*result.table(**errors, most=MAX_ROWS_SHOWN), result.caption, name)
     if name:
         click.echo()
 
@@ -64,7 +74,7 @@ def print_table(header: Sequence[str], rows: Iterable[Sequence[str]], caption: s
 
 def write_figure(path: Path, figure: Any) -> None:
     """Save a figure whole or not at all; the ending of its name says how."""
-    from sottovoce import files
+    from sottovoce import data as files
 
     with files.writing(path) as part, warnings.catch_warnings():
         warnings.simplefilter("ignore")  # A glyph that the font lacks is drawn as a box; nothing is lost.

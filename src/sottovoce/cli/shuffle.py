@@ -6,13 +6,13 @@ import click
 
 from sottovoce.cli.options import json_option
 from sottovoce.cli.show import print_json, print_table
-from sottovoce.errors import ParameterError
+from sottovoce.core.errors import ParameterError
+from sottovoce.core.privacy import rounded_up
 from sottovoce.mechanisms import FREQUENCIES
-from sottovoce.privacy import rounded_up
 
 if TYPE_CHECKING:
     from sottovoce.mechanisms import Mechanism
-    from sottovoce.models import Shuffled
+    from sottovoce.trust import Shuffled
 
 SUM = "sum"
 """The protocol for binary sums, beside the mechanisms."""
@@ -46,18 +46,18 @@ def shuffle(as_json: bool, **asked: Any) -> None:
 
 
 def _solved(asked: dict[str, Any]) -> Shuffled:
-    """Everything given, or what is left out solved for and written into what was asked."""
-    from sottovoce.models import shuffle_epsilon, shuffle_local_epsilon, shuffle_n
+    """What the batch costs, with everything given or with what is left out solved for."""
+    from sottovoce.trust import shuffle_epsilon, shuffle_local_epsilon, shuffle_n
 
     _check(asked)
     if asked["mechanism"] == SUM:
         return _sum(asked)
     if asked["target"] is not None and asked["epsilon"] is None:
         make = (lambda local: _mechanism(asked, local)) if asked["mechanism"] else None
-        asked["epsilon"] = shuffle_local_epsilon(asked["target"], asked["n"], asked["delta"], make)
+        return shuffle_local_epsilon(asked["target"], asked["n"], asked["delta"], make)
     local = _mechanism(asked, asked["epsilon"]) if asked["mechanism"] else asked["epsilon"]
     if asked["n"] is None:
-        asked["n"] = shuffle_n(local, asked["target"], asked["delta"])
+        return shuffle_n(local, asked["target"], asked["delta"])
     return shuffle_epsilon(local, asked["n"], asked["delta"], asked["rounds"])
 
 
@@ -76,22 +76,22 @@ def _check(asked: dict[str, Any]) -> None:
 
 
 def _mechanism(asked: dict[str, Any], epsilon: float) -> Mechanism:
-    from sottovoce.domain import Domain
+    from sottovoce.core.domain import Domain
     from sottovoce.mechanisms import build
-    from sottovoce.questions import read_domain
+    from sottovoce.survey.short_form import read_domain
 
     domain = Domain([False, True]) if asked["domain"] is None else read_domain(asked["domain"], "refuse")
     return build(asked["mechanism"], domain, epsilon)
 
 
 def _sum(asked: dict[str, Any]) -> Shuffled:
-    from sottovoce.models import BinarySum, shuffle_epsilon, shuffle_n
+    from sottovoce.trust import BinarySum, shuffle_epsilon, shuffle_n
 
     if asked["p"] is None:
-        asked["p"] = float(BinarySum(asked["n"], asked["target"], asked["delta"]).p)
-    sum_ = BinarySum(asked["n"] or 1, delta=asked["delta"], p=asked["p"])
+        asked["p"] = float(BinarySum(asked["target"], n=asked["n"], delta=asked["delta"]).p)
+    sum_ = BinarySum(n=asked["n"] or 1, delta=asked["delta"], p=asked["p"])
     if asked["n"] is None:
-        asked["n"] = shuffle_n(sum_.mechanism, asked["target"], asked["delta"])
+        return shuffle_n(sum_.mechanism, asked["target"], asked["delta"])
     return shuffle_epsilon(sum_.mechanism, asked["n"], asked["delta"], asked["rounds"])
 
 

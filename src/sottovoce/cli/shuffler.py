@@ -11,7 +11,7 @@ from sottovoce.cli.key import read_key
 from sottovoce.cli.options import FILE, json_option
 from sottovoce.cli.serve import proxy_option
 from sottovoce.cli.show import print_json
-from sottovoce.errors import ParameterError
+from sottovoce.core.errors import ParameterError
 
 if TYPE_CHECKING:
     from sottovoce.survey import Survey
@@ -51,8 +51,8 @@ def shuffler(
     It keeps what comes until a batch holds the survey's minimum, and passes it on to the collector in random order.
     Nothing smaller ever leaves it. It ends on SIGTERM or Ctrl-C; what waits goes on waiting until the next start.
     """
-    from sottovoce.collector.server import listen, run
     from sottovoce.shuffler import Shuffler, open_store
+    from sottovoce.web.server import listen, run
 
     asked = _shuffled(survey)
     if not collector.startswith(("http://", "https://")):
@@ -67,7 +67,7 @@ def shuffler(
 
 
 def _shuffled(path: Path) -> Survey:
-    from sottovoce import envelope
+    from sottovoce.device import envelope
     from sottovoce.survey import Survey
 
     asked = Survey.read(path)

@@ -10,10 +10,10 @@ from sottovoce.cli.answer import guarantees
 from sottovoce.cli.options import FILE, json_option
 from sottovoce.cli.plan_changes import show_changes
 from sottovoce.cli.show import print_json, print_table
-from sottovoce.errors import FileError
+from sottovoce.core.errors import FileError
 
 if TYPE_CHECKING:
-    from sottovoce.planning import Finding
+    from sottovoce.statistics.planning import Finding
     from sottovoce.survey import Survey
 
 
@@ -28,7 +28,7 @@ def survey() -> None:
 def check(file: Path, as_json: bool) -> None:
     """Check a survey, and show what its questions cost and give away.
 
-    A draft is looked at as if it were published now.
+    A draft is checked as if it were published now.
     """
     from sottovoce.survey import Survey
     from sottovoce.survey.checks import about
@@ -114,7 +114,10 @@ def _show_devices(published: Survey, caption: str) -> None:
 @click.argument("file", type=FILE, required=False)
 @json_option
 def new(file: Path | None, as_json: bool) -> None:
-    """Write a survey to begin with, with a comment on each line: to FILE, or to standard output."""
+    """Write a survey to begin with.
+
+    It has a comment on each line, and goes to FILE or to standard output.
+    """
     text = resources.files("sottovoce.survey").joinpath("template.yaml").read_text("utf-8")
     if file is None:
         print_json({"template": text}) if as_json else click.echo(text, nl=False)
@@ -137,11 +140,12 @@ def new(file: Path | None, as_json: bool) -> None:
 @click.option("--output", "-o", type=FILE, required=True, help="The published survey, ending in .json.")
 @json_option
 def publish(file: Path, output: Path, as_json: bool) -> None:
-    """Settle every mechanism and epsilon, and write the document that devices load and pin.
+    """Publish a survey: fix every mechanism and every epsilon.
 
-    A file that is there already is left alone unless it is the same: a published survey never changes.
+    The output is the document that devices load and pin. A file that is there already is left alone unless it is the
+    same: a published survey never changes.
     """
-    from sottovoce import files
+    from sottovoce import data as files
     from sottovoce.survey import Survey
     from sottovoce.survey.checks import about
 

@@ -7,7 +7,7 @@ import click
 from sottovoce.cli.options import json_option
 from sottovoce.cli.serve import opened, store_options
 from sottovoce.cli.show import print_json, print_table
-from sottovoce.errors import ParameterError
+from sottovoce.core.errors import ParameterError
 
 
 @click.group()

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from sottovoce import durable
 from sottovoce.collector.app import Collector
-from sottovoce.collector.records import Unavailable
 from sottovoce.collector.store import Store
-from sottovoce.errors import FileError
+from sottovoce.core import durable
+from sottovoce.core.errors import FileError, StoreUnavailable
 
-__all__ = ["Collector", "Store", "Unavailable", "open_store"]
+__all__ = ["Collector", "Store", "StoreUnavailable", "open_store"]
 
 FILE = "collector.sqlite"
 
@@ -18,14 +17,14 @@ FILE = "collector.sqlite"
 def open_store(data: str | Path | None = None, database: str | None = None) -> Store:
     """The store in PostgreSQL if a database is named, otherwise in a file in the folder `data`, made if need be."""
     if database is not None:
-        from sottovoce.collector.postgres import PostgresStore
+        from sottovoce.collector.postgres import postgres_store
 
-        return PostgresStore(database)
-    from sottovoce.collector.sqlite import SQLiteStore
+        return postgres_store(database)
+    from sottovoce.collector.sqlite import sqlite_store
 
     folder = Path(data or ".")
     try:
         durable.make_folder(folder, 0o700)
     except OSError as error:
         raise FileError(f"{folder}: cannot be made: {error.strerror}") from None
-    return SQLiteStore(folder / FILE)
+    return sqlite_store(folder / FILE)

@@ -7,20 +7,20 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from sottovoce.collector import intake, results, tokens
-from sottovoce.collector.http import Problem, Request, Response
 from sottovoce.collector.layout import Layout
-from sottovoce.collector.records import Block, Published
-from sottovoce.collector.routing import Table
-from sottovoce.errors import ParameterError, ReportError, SottovoceError
-from sottovoce.survey import Survey
+from sottovoce.collector.records import Block, StoredSurvey
+from sottovoce.core.errors import ParameterError, ReportError, SottovoceError
+from sottovoce.survey import Survey, planner
 from sottovoce.survey.document import MAX_BYTES as SURVEY_BYTES
+from sottovoce.web.http import Problem, Request, Response
+from sottovoce.web.routing import Table
 
 if TYPE_CHECKING:
     from sottovoce.collector.app import Collector
 
 REFUSALS = {"conflict": 409, "closed": 410, "expired": 410, "invitation": 403}
-SMALL = 2**15
-"""Bytes of a body that are checked on the spot; a larger one in a thread, so that others need not wait for it."""
+THREAD_ABOVE_BYTES = 2**15
+"""A larger body is checked in a thread, so that others need not wait for it."""
 
 
 class Api:
@@ -39,6 +39,7 @@ class Api:
             "/v1/surveys/{id}/close": {"POST": self.close_survey},
             "/v1/surveys/{id}/reports": {"POST": self.take_reports},
             "/v1/surveys/{id}/estimates": {"GET": self.estimates},
+            "/v1/plan": {"GET": self.plan},
         }
 
     # Surveys.
@@ -96,7 +97,7 @@ class Api:
             if to.survey.shuffle is not None:
                 raise Problem(403, "shuffled", f"reports go to the shuffler, {to.survey.shuffle.address}")
             block = await self._block(request, to)
-            outcome = await self.app.keep(block)
+            outcome = await self.app.add(block)
             if outcome.refused:
                 raise Problem(REFUSALS[outcome.refused], outcome.refused, outcome.detail)
         except Problem as problem:
@@ -105,21 +106,20 @@ class Api:
                 self.app.traffic.refused(name, problem.code)
             problem.headers |= self.app.origins
             raise
-        self.app.metrics.add("accepted", count=outcome.accepted)
-        self.app.metrics.add("duplicates", count=outcome.duplicates)
+        self.app.count_taken(to, outcome)
         return self._taken(outcome.accepted, outcome.duplicates)
 
     def _acknowledgement(self, accepted: int, duplicates: int) -> Response:
         return Response(200, {"accepted": accepted, "duplicates": duplicates}, headers=self.app.origins)
 
-    async def _block(self, request: Request, to: Published) -> Block:
+    async def _block(self, request: Request, to: StoredSurvey) -> Block:
         kind = request.kind
         if kind not in intake.KINDS:
             raise Problem(415, "bad_type", f"the content-type must be one of {', '.join(intake.KINDS)}")
         if request.header(b"content-encoding") not in ("", "identity"):
             raise Problem(415, "bad_encoding", "the body must not be compressed")
         data = await self.app.body(request, self.app.max_body[kind])
-        most, small = self.app.max_reports, len(data) <= SMALL
+        most, small = self.app.max_reports, len(data) <= THREAD_ABOVE_BYTES
         try:
             read = intake.read(data, kind, to, most) if small else await self.app.parse(
                 intake.read, data, kind, to, most)  # fmt: skip
@@ -142,7 +142,7 @@ class Api:
         await self.app.admit(request)
         to = await self.app.find(name)
         asked = request.query("question", "wave", "by", "level", "population", "value", "format")
-        query, form = results.Query.read(asked), asked.get("format", ["json"])[-1]
+        query, form = results.EstimateQuery.read(asked), asked.get("format", ["json"])[-1]
         if form != "json" and form not in results.FORMATS:
             raise ParameterError(f"format must be one of json, {', '.join(results.FORMATS)}")
         query.check(to)
@@ -151,5 +151,13 @@ class Api:
         waiting = sum((await asyncio.to_thread(self.store.waiting, to)).values())
         return Response(200, body, kind, {"sottovoce-waiting": str(waiting)} if to.invited else {})
 
-    def _estimates(self, to: Published, query: results.Query, form: str) -> tuple[str, bytes]:
-        return self.app.estimator.answer(to, self.app.vectors(to, query.wave), query, form)
+    def _estimates(self, to: StoredSurvey, query: results.EstimateQuery, form: str) -> tuple[str, bytes]:
+        return self.app.estimator.body(to, self.app.vectors(to, query.wave), query, form)
+
+    # Planning.
+
+    async def plan(self, request: Request) -> Response:
+        """What a question would tell and give away. Open to everybody: there is nothing in it but arithmetic."""
+        asked = planner.read(request.query(*planner.PARAMETERS))
+        found = await asyncio.to_thread(planner.study, asked)
+        return Response(200, found, headers={"cache-control": "max-age=3600"})

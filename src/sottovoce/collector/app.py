@@ -10,24 +10,25 @@ from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Unpack
 
-from sottovoce.collector import intake, openapi, planner
+from sottovoce.collector import intake, openapi
 from sottovoce.collector.access import Access
 from sottovoce.collector.api import Api
 from sottovoce.collector.batches import Batches
 from sottovoce.collector.differences import Differences
-from sottovoce.collector.estimating import Estimator
-from sottovoce.collector.http import Problem, Request
-from sottovoce.collector.limits import Places
+from sottovoce.collector.estimate_worker import Estimator
 from sottovoce.collector.live import Live
 from sottovoce.collector.pages import Pages
-from sottovoce.collector.records import Block, Outcome, Published
-from sottovoce.collector.service import Limits, Service
+from sottovoce.collector.records import StoredSurvey
 from sottovoce.collector.store import Store
 from sottovoce.collector.traffic import Traffic
-from sottovoce.sealing import PrivateKey
+from sottovoce.core.sealing import PrivateKey
+from sottovoce.web.block_outcome import BlockOutcome
+from sottovoce.web.http import Problem, Request
+from sottovoce.web.limits import AddressQuota
+from sottovoce.web.service import Limits, Service
 
 if TYPE_CHECKING:
-    from sottovoce.collector.overview import Vectors
+    from sottovoce.collector.tallies import Vectors
 
 
 class Collector(Service):
@@ -42,7 +43,7 @@ class Collector(Service):
     `keys` open what shufflers pass on, to the surveys that name their public halves.
 
     `router.add` takes tables of further routes. Their handlers find all they need here: `find` a survey, read a bounded
-    `body`, `keep` a block of reports, `access` to ask for a token, and `ending`, which is set when the server ends.
+    `body`, `add` a block of reports, `access` to ask for a token, and `ending`, which is set when the server ends.
     """
 
     cheap = {"/assets/": 0.02}  # noqa: RUF012
@@ -73,7 +74,7 @@ class Collector(Service):
         self.max_body = {kind: min(size, max_body) for kind, size in sizes.items()}
         self.max_reports = max_reports
         self.access, self.traffic, self.live = Access(store), Traffic(), Live(self)
-        self.streams = Places(max_streams, streams_per_address)
+        self.streams = AddressQuota(max_streams, streams_per_address)
         self.estimator = Estimator()
         self.router.add(Api(self).routes())
         self.router.add(Batches(self, keys).routes())
@@ -81,7 +82,6 @@ class Collector(Service):
         self.router.add(Pages(self).routes())
         self.router.add(self.live.routes())
         self.router.add(Differences(self).routes())
-        self.router.add(planner.routes())
 
     def stop(self) -> None:
         self.estimator.close()
@@ -92,17 +92,17 @@ class Collector(Service):
 
     # What handlers need.
 
-    async def find(self, name: str) -> Published:
+    async def find(self, name: str) -> StoredSurvey:
         """A survey by its id; a `Problem` if there is none."""
         found = self.store.known(name) or await asyncio.to_thread(self.store.survey, name)
         if found is None:
             raise Problem(404, "no_survey", f"there is no survey {name!r:.70}", self.origins)
         return found
 
-    def expired(self, to: Published) -> bool:
+    def expired(self, to: StoredSurvey) -> bool:
         return to.survey.expires is not None and self.clock() >= to.survey.expires
 
-    def vectors(self, to: Published, wave: int | None = None) -> Vectors:
+    def vectors(self, to: StoredSurvey, wave: int | None = None) -> Vectors:
         """The counts of a survey. If it has ended, the last groups of reports by invitation are closed first."""
         if to.invited:
             self.store.settle(to, self.expired(to))
@@ -113,8 +113,8 @@ class Collector(Service):
         if not self.public_estimates:
             await self.access.require(request, "analyst", "admin")
 
-    async def keep(self, block: Block) -> Outcome:
-        """Make reports durable, and say what became of them."""
-        outcome = await self.written(block)
-        self.traffic.taken(block.to.survey.id, outcome.accepted, outcome.duplicates)
-        return outcome
+    def count_taken(self, to: StoredSurvey, outcome: BlockOutcome) -> None:
+        """Count reports that were taken in: for `/metrics`, and for those who look at results."""
+        self.metrics.add("accepted", count=outcome.accepted)
+        self.metrics.add("duplicates", count=outcome.duplicates)
+        self.traffic.taken(to.survey.id, outcome.accepted, outcome.duplicates)

@@ -13,14 +13,14 @@ import contextlib
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from sottovoce import envelope
 from sottovoce.collector import intake
-from sottovoce.collector.http import Problem, Request, Response
-from sottovoce.collector.quick import Read
-from sottovoce.collector.records import Block, Published
-from sottovoce.collector.routing import Table
-from sottovoce.errors import ReportError, SealError
-from sottovoce.sealing import PrivateKey
+from sottovoce.collector.canonical_parser import ReportRow
+from sottovoce.collector.records import Block, StoredSurvey
+from sottovoce.core.errors import ReportError, SealError
+from sottovoce.core.sealing import PrivateKey
+from sottovoce.device import envelope
+from sottovoce.web.http import Problem, Request, Response
+from sottovoce.web.routing import Table
 
 if TYPE_CHECKING:
     from sottovoce.collector.app import Collector
@@ -29,7 +29,9 @@ if TYPE_CHECKING:
 class Batches:
     """Handlers over a collector, with the keys of the analyst."""
 
-    def __init__(self, app: Collector, keys: Sequence[PrivateKey] = (), max_body: int = envelope.MAX_BATCH) -> None:
+    def __init__(
+        self, app: Collector, keys: Sequence[PrivateKey] = (), max_body: int = envelope.MAX_BATCH_BYTES
+    ) -> None:
         self.app, self.max_body = app, max_body
         self.keys = {str(key.public): key for key in keys}
         self._one = asyncio.Semaphore(1)
@@ -43,20 +45,18 @@ class Batches:
             to = await self.app.find(name)
             reader = self._announced(request, to)
             block = await self._read(request, to, reader)
-            outcome = await self.app.keep(block)
+            outcome = await self.app.add(block)
             if outcome.refused:
                 raise Problem(410, outcome.refused, outcome.detail)
         except Problem as problem:
             self.app.metrics.add("rejected", problem.code)
             raise
-        metrics = self.app.metrics
-        metrics.add("accepted", count=outcome.accepted)
-        metrics.add("duplicates", count=outcome.duplicates)
-        metrics.add("dropped", "malformed", reader.count - len(block))
-        metrics.add("dropped", "conflict", outcome.dropped)
+        self.app.count_taken(to, outcome)
+        self.app.metrics.add("dropped", "malformed", reader.count - len(block))
+        self.app.metrics.add("dropped", "conflict", outcome.dropped)
         return Response(200, {"reports": reader.count})
 
-    def _announced(self, request: Request, to: Published) -> envelope.BatchReader:
+    def _announced(self, request: Request, to: StoredSurvey) -> envelope.BatchReader:
         """What the head must say: nothing of a batch is read unless the shuffler announced it."""
         key, length = self._key(to), request.length
         if request.kind != envelope.SEALED:
@@ -76,9 +76,9 @@ class Batches:
             raise Problem(400, "too_few", f"a batch must have at least {least:,} reports, got {reader.count:,}")
         return reader
 
-    async def _read(self, request: Request, to: Published, reader: envelope.BatchReader) -> Block:
+    async def _read(self, request: Request, to: StoredSurvey, reader: envelope.BatchReader) -> Block:
         """The reports of a batch that are reports, in the order of their random ids. They are opened as they come."""
-        found: list[Read] = []
+        found: list[ReportRow] = []
         async with self._one, contextlib.aclosing(self.app.parts(request, self.max_body)) as parts:
             async for part in parts:
                 found += await self.app.parse(_opened, reader, part, to, self._key(to))
@@ -89,7 +89,7 @@ class Batches:
             raise Problem(400, "malformed", str(error)) from None
         return Block(to, sorted(found), batch=reader.id)
 
-    def _key(self, to: Published) -> PrivateKey:
+    def _key(self, to: StoredSurvey) -> PrivateKey:
         if to.survey.shuffle is None:
             raise Problem(403, "not_shuffled", "reports to this survey come without a shuffler")
         try:
@@ -98,13 +98,13 @@ class Batches:
             raise Problem(503, "no_key", "the collector has not been given the key of this survey") from None
 
 
-def _opened(reader: envelope.BatchReader, part: bytes, to: Published, key: PrivateKey) -> list[Read]:
+def _opened(reader: envelope.BatchReader, part: bytes, to: StoredSurvey, key: PrivateKey) -> list[ReportRow]:
     """The reports that are complete with a part of a batch, but for those that are none."""
     opened = [_report(sealed, reader.wave, to, key) for sealed in reader.feed(part)]
     return [read for read in opened if read is not None]
 
 
-def _report(sealed: bytes, wave: int, to: Published, key: PrivateKey) -> Read | None:
+def _report(sealed: bytes, wave: int, to: StoredSurvey, key: PrivateKey) -> ReportRow | None:
     try:
         read = intake.one(envelope.unseal(to.survey, key, wave, sealed), to)
     except (SealError, ReportError):

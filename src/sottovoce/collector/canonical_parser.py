@@ -1,7 +1,7 @@
-"""A short cut for what nearly all submissions are: the one canonical spelling of a report to a known survey.
+"""A fast parser for nearly all submissions: those in the one canonical spelling of a report to a known survey.
 
-In it everything but the id, the numbers and the bits is fixed, so that one regular expression reads it in a third of
-the time that parsing and checking take. What does not match is nobody's fault yet: `wire` looks at it, and decides.
+In that spelling everything but the id, the numbers and the bits is fixed. So one regular expression reads it in a third
+of the time that parsing and checking take. What does not match is not refused here: `wire` parses it, and decides.
 """
 
 from __future__ import annotations
@@ -11,24 +11,24 @@ import re
 from binascii import unhexlify
 from collections.abc import Callable
 
-from sottovoce.collector.layout import Field, Layout
-from sottovoce.errors import ReportError
-from sottovoce.reports import Bits, Index
-from sottovoce.wire import EXACT
+from sottovoce.collector.layout import Layout, QuestionField
+from sottovoce.core.errors import ReportError
+from sottovoce.core.reports import Bits, Index
+from sottovoce.device.wire import EXACT_BELOW
 
-LISTED = 4096
-"""Combinations of covariates, waves and outcomes of a question that are looked up, not worked out."""
+MAX_TABLE_ENTRIES = 4096
+"""Up to so many waves, combinations of covariates and outcomes of a question are looked up in a table."""
 
-Read = tuple[bytes, int, str, bytes]
-"""Id, wave, covariates, row."""
+ReportRow = tuple[bytes, int, str, bytes]
+"""The id, wave, covariates and body of one report."""
 
 
-class Quick:
+class CanonicalParser:
     """Reads the canonical submissions to one survey."""
 
     def __init__(self, layout: Layout) -> None:
-        self.waves = {b"%d" % wave: wave for wave in range(min(layout.survey.waves, LISTED))}
-        self.marks = ((1 << len(layout.fields)) - 1).to_bytes(layout.marks, "little")
+        self.waves = {b"%d" % wave: wave for wave in range(min(layout.survey.waves, MAX_TABLE_ENTRIES))}
+        self.all_present = ((1 << len(layout.fields)) - 1).to_bytes(layout.presence_bytes, "little")
         self.known = {} if layout.survey.covariates else {b"{}": "{}"}
         patterns = {field.id: _pattern(field) for field in layout.fields}
         order = sorted(patterns)
@@ -40,7 +40,7 @@ class Quick:
         )
         self.match = re.compile(whole.encode("ascii")).fullmatch if all(patterns.values()) else None
 
-    def read(self, data: bytes) -> Read | None:
+    def read(self, data: bytes) -> ReportRow | None:
         """What a canonical submission holds; None if these bytes need a closer look."""
         found = self.match(data) if self.match else None
         if found is None:
@@ -50,29 +50,29 @@ class Quick:
         parts = [write(texts[at]) for at, write in self.writers]
         if covariates is None or wave is None or None in parts:
             return None
-        return unhexlify(texts[1]), wave, covariates, self.marks + b"".join(parts)  # type: ignore[arg-type]
+        return unhexlify(texts[1]), wave, covariates, self.all_present + b"".join(parts)  # type: ignore[arg-type]
 
     def learn(self, covariates: str) -> None:
         """Remember covariates that were checked."""
-        if len(self.known) < LISTED:
+        if len(self.known) < MAX_TABLE_ENTRIES:
             self.known[covariates.encode()] = covariates
 
 
-def _pattern(field: Field) -> str:
+def _pattern(field: QuestionField) -> str:
     """How a report is written; nothing for one that is too large for the short cut."""
     shape = field.mechanism.shape
     if isinstance(shape, Bits):
         return rf'"([A-Za-z0-9_-]{{{(8 * shape.width + 5) // 6}}})"'
-    return "(0|[1-9][0-9]{0,15})" if isinstance(shape, Index) and shape.outcomes <= EXACT else ""
+    return "(0|[1-9][0-9]{0,15})" if isinstance(shape, Index) and shape.outcomes <= EXACT_BELOW else ""
 
 
-def _writer(field: Field) -> Callable[[bytes], bytes | None]:
+def _writer(field: QuestionField) -> Callable[[bytes], bytes | None]:
     """From a report as it is written to its place in a row; None if it is not one."""
     shape, width = field.mechanism.shape, field.width
     if isinstance(shape, Bits):
         return lambda text: _bits(text, shape)
     outcomes = shape.outcomes if isinstance(shape, Index) else 0
-    if outcomes <= LISTED:
+    if outcomes <= MAX_TABLE_ENTRIES:
         return {b"%d" % value: value.to_bytes(width, "little") for value in range(outcomes)}.get
 
     def number(text: bytes) -> bytes | None:

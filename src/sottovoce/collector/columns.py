@@ -12,21 +12,23 @@ import struct
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from sottovoce import canonical
 from sottovoce.collector.layout import Layout
-from sottovoce.collector.records import Block, Published, Row
-from sottovoce.errors import ReportError, SottovoceError
-from sottovoce.files import KEY, VERSION
-from sottovoce.lazy import load
-from sottovoce.lazy import numpy as np
-from sottovoce.lazy import pyarrow as pa
-from sottovoce.reports import Bits, Index
+from sottovoce.collector.records import Block, StoredReport, StoredSurvey
+from sottovoce.core import canonical
+from sottovoce.core.errors import ReportError, SottovoceError
+from sottovoce.core.lazy import load
+from sottovoce.core.lazy import numpy as np
+from sottovoce.core.lazy import pyarrow as pa
+from sottovoce.core.reports import Bits, Index
+from sottovoce.data import METADATA_KEY, VERSION
 from sottovoce.survey import Survey
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-SURVEY = b"sottovoce.survey"
+SURVEY_KEY = b"sottovoce.survey"
+"""The metadata under which a stream or a file names its survey by its digest."""
+
 ID_BYTES = 16
 
 
@@ -37,7 +39,7 @@ def schema(survey: Survey) -> Any:
     fields += [pa.field(item.id, _type(item.id, item.mechanism.shape)) for item in survey.questions]
     questions = {item.id: item.mechanism.to_dict() for item in survey.questions}
     note = json.dumps({"version": VERSION, "questions": questions, "simulated": False}).encode()
-    return pa.schema(fields, {SURVEY: survey.digest.encode(), KEY: note})
+    return pa.schema(fields, {SURVEY_KEY: survey.digest.encode(), METADATA_KEY: note})
 
 
 def _type(question: str, shape: Any) -> Any:
@@ -81,7 +83,7 @@ def _plain(column: Any) -> Any:
     return [row.tobytes() for row in data] if getattr(data, "ndim", 1) == 2 else data
 
 
-def decode(data: bytes, to: Published, most: int) -> Block:
+def decode(data: bytes, to: StoredSurvey, most: int) -> Block:
     """The reports in an untrusted Arrow stream."""
     ipc = load("pyarrow.ipc")
     try:
@@ -107,13 +109,13 @@ def decode(data: bytes, to: Published, most: int) -> Block:
 
 def _check_size(count: int, layout: Layout, size: int) -> None:
     """Refuse columns that share their bytes: few bytes would become many reports of the full width."""
-    least = count * (layout.width - layout.marks)
+    least = count * (layout.width - layout.presence_bytes)
     if least > size:
         raise ReportError(f"{count:,} reports take {least:,} bytes or more, got a stream of {size:,}")
 
 
-def _joined(to: Published, blocks: list[Block]) -> Block:
-    return blocks[0] if len(blocks) == 1 else Block(to, [read for block in blocks for read in block.reads])
+def _joined(to: StoredSurvey, blocks: list[Block]) -> Block:
+    return blocks[0] if len(blocks) == 1 else Block(to, [read for block in blocks for read in block.rows])
 
 
 def _check_messages(data: bytes) -> None:
@@ -144,8 +146,8 @@ def _field(data: bytes, table: int, number: int) -> int:
 
 def _check_schema(found: Any, survey: Survey) -> None:
     wanted = schema(survey)
-    if (found.metadata or {}).get(SURVEY, b"") != survey.digest.encode():
-        raise ReportError(f"the metadata {SURVEY.decode()} must be {survey.digest}")
+    if (found.metadata or {}).get(SURVEY_KEY, b"") != survey.digest.encode():
+        raise ReportError(f"the metadata {SURVEY_KEY.decode()} must be {survey.digest}")
     if sorted(found.names) != sorted(wanted.names):
         raise ReportError(f"the columns must be {', '.join(wanted.names)}")
     for field in wanted:
@@ -153,7 +155,7 @@ def _check_schema(found: Any, survey: Survey) -> None:
             raise ReportError(f"{field.name}: must be of type {field.type}, got {found.field(field.name).type}")
 
 
-def block(batch: Any, to: Published) -> Block:
+def block(batch: Any, to: StoredSurvey) -> Block:
     """The reports in a record batch with the right columns, all checked."""
     for name in ("_id", "_wave", *(covariate.id for covariate in to.survey.covariates)):
         if batch.column(name).null_count:
@@ -195,7 +197,7 @@ def bytes_rows(array: Any, width: int) -> NDArray[np.uint8]:
     return whole[array.offset * width : (array.offset + len(array)) * width].reshape(-1, width)
 
 
-def _groups(batch: Any, to: Published) -> list[str]:
+def _groups(batch: Any, to: StoredSurvey) -> list[str]:
     """The text for each row's covariates; each combination is written once."""
     if not to.survey.covariates:
         return ["{}"] * len(batch)
@@ -212,7 +214,7 @@ def _groups(batch: Any, to: Published) -> list[str]:
     return [texts[one] for one in found]
 
 
-def batch(rows: Sequence[Row], to: Published) -> Any:
+def batch(rows: Sequence[StoredReport], to: StoredSurvey) -> Any:
     """A record batch of stored reports: what `block` reads."""
     shape, layout = schema(to.survey), to.layout
     table = layout.array(b"".join([row[4] for row in rows]))

@@ -1,4 +1,4 @@
-"""A database with transactions: what is the same for SQLite and PostgreSQL, and what a dialect must say.
+"""A database with transactions. A dialect says what differs between SQLite and PostgreSQL.
 
 Writers take turns, each in one short transaction, whichever process they are in: what is checked at its beginning still
 holds at its end. A connection that failed is closed, and the next use opens another.
@@ -10,142 +10,179 @@ import threading
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal, Protocol
 
 from sottovoce.collector import schema
-from sottovoce.collector.records import Unavailable
-from sottovoce.errors import SottovoceError
+from sottovoce.core.errors import SottovoceError, StoreUnavailable
+
+Purpose = Literal["write", "read"]
+"""What a connection is for: there is one of each."""
 
 
-class Database(ABC):
-    """A database with the tables of a collector. A dialect is a subclass of `Store`."""
+class Cursor(Protocol):
+    """What a statement found or changed."""
+
+    @property
+    def rowcount(self) -> int: ...
+
+    def fetchone(self) -> Any: ...
+
+    def fetchall(self) -> list[Any]: ...
+
+
+class Connection(Protocol):
+    """A connection of `sqlite3` or `psycopg`. Statements with values go through `Dialect.run`."""
+
+    def execute(self, sql: str, /) -> Cursor: ...
+
+    def close(self) -> None: ...
+
+
+class Dialect(ABC):
+    """What one kind of database does in its own way."""
 
     types: ClassVar[Mapping[str, str]]
-    begin: ClassVar[tuple[str, ...]]
+    """Words that the statements of the schema leave open."""
 
-    def __init__(self) -> None:
-        self._writing, self._reading = threading.Lock(), threading.Lock()
-        self._connections: dict[str, Any] = {}
+    begin: ClassVar[tuple[str, ...]]
+    """The statements that begin a transaction, once no other writer has one."""
+
+    @abstractmethod
+    def connect(self) -> Connection: ...
+
+    @abstractmethod
+    def run(self, connection: Connection, sql: str, values: Sequence[Any] = ()) -> Cursor:
+        """Run a statement with ? for its values; the cursor."""
+
+    @abstractmethod
+    def meaning(self, error: Exception) -> Exception | None:
+        """The error to raise for one of the library; None if it is not one of the library."""
+
+    @abstractmethod
+    def version(self, connection: Connection) -> int:
+        """The version of the schema in the database; 0 if there are no tables yet."""
+
+    @abstractmethod
+    def set_version(self, connection: Connection, version: int) -> None: ...
+
+    @abstractmethod
+    def empty(self, connection: Connection, table: str) -> None:
+        """Delete all rows of a table, so that its files do not hold them any more once the transaction is committed."""
+
+    @abstractmethod
+    def erase_deleted(self, database: Database) -> None:
+        """Remove what a log and old keys still tell of rows that were deleted, as far as the database lets us."""
+
+    @abstractmethod
+    def keep_secret(self, name: bytes, secret: bytes) -> bytes:
+        """Keep the secret of a new key, and return what is to be written beside its name in the database."""
+
+    @abstractmethod
+    def find_secret(self, name: bytes, kept: bytes) -> bytes:
+        """The secret of a key, from what is written beside its name."""
+
+
+class Database:
+    """Connections and transactions of one database, whose tables are those of this version."""
+
+    def __init__(self, dialect: Dialect) -> None:
+        self.dialect = dialect
+        self._locks = {"write": threading.Lock(), "read": threading.Lock()}
+        self._connections: dict[str, Connection] = {}
         try:
             self.migrate()
         except BaseException:
             self.close()
             raise
 
-    # What a dialect says.
-
-    @abstractmethod
-    def _connect(self) -> Any: ...
-
-    @abstractmethod
-    def _run(self, connection: Any, sql: str, values: Sequence[Any] = ()) -> Any:
-        """Run a statement with ? for its values; the cursor."""
-
-    @abstractmethod
-    def _error(self, error: Exception) -> Exception | None:
-        """What an error of the library means; None if it is not one."""
-
-    @abstractmethod
-    def _version(self, connection: Any) -> int: ...
-
-    @abstractmethod
-    def _set_version(self, connection: Any, version: int) -> None: ...
-
-    @abstractmethod
-    def _empty(self, connection: Any, table: str) -> None:
-        """Delete all rows of a table, so that its files do not hold them any more once the transaction is committed."""
-
-    @abstractmethod
-    def _forget(self) -> None:
-        """Remove what a log and old keys still tell of rows that were deleted, as far as the database lets us."""
-
-    @property
-    @abstractmethod
-    def size(self) -> int:
-        """Bytes that the store takes."""
-
-    # Connections: one that writes, one that reads.
-
     @contextmanager
-    def _connection(self, kind: str, lock: threading.Lock) -> Iterator[Any]:
-        with lock:
+    def connection(self, purpose: Purpose) -> Iterator[Connection]:
+        """A connection for this thread alone; one that fails is closed."""
+        with self._locks[purpose]:
             try:
-                if kind not in self._connections:
-                    self._connections[kind] = self._connect()
-                yield self._connections[kind]
+                if purpose not in self._connections:
+                    self._connections[purpose] = self.dialect.connect()
+                yield self._connections[purpose]
             except SottovoceError:
                 raise
             except BaseException as error:
-                self._drop(kind)
-                meaning = self._error(error) if isinstance(error, Exception) else None
+                self._drop(purpose)
+                meaning = self.dialect.meaning(error) if isinstance(error, Exception) else None
                 if meaning is None:
                     raise
                 raise meaning from error
 
-    def _drop(self, kind: str) -> None:
-        connection = self._connections.pop(kind, None)
+    def _drop(self, purpose: str) -> None:
+        connection = self._connections.pop(purpose, None)
         if connection is not None:
             try:
                 connection.close()
             except Exception as error:
-                if self._error(error) is None:
+                if self.dialect.meaning(error) is None:
                     raise
 
     @contextmanager
-    def _transaction(self) -> Iterator[Any]:
-        with self._connection("write", self._writing) as connection:
-            for statement in self.begin:
-                self._run(connection, statement)
+    def transaction(self) -> Iterator[Connection]:
+        """A connection whose statements are committed together at the end, or none of them if one fails."""
+        with self.connection("write") as connection:
+            for statement in self.dialect.begin:
+                self.run(connection, statement)
             try:
                 yield connection
             except SottovoceError:
-                self._run(connection, "ROLLBACK")
+                self.run(connection, "ROLLBACK")
                 raise
-            self._run(connection, "COMMIT")
+            self.run(connection, "COMMIT")
 
-    def _read(self, sql: str, values: Sequence[Any] = ()) -> list[Any]:
+    def run(self, connection: Connection, sql: str, values: Sequence[Any] = ()) -> Cursor:
+        """Run a statement with ? for its values; the cursor."""
+        return self.dialect.run(connection, sql, values)
+
+    def read(self, sql: str, values: Sequence[Any] = ()) -> list[Any]:
         """The rows that a statement finds. A connection may have broken since its last use, so it has a second try."""
         try:
             return self._fetch(sql, values)
-        except Unavailable:
+        except StoreUnavailable:
             return self._fetch(sql, values)
 
     def _fetch(self, sql: str, values: Sequence[Any]) -> list[Any]:
-        with self._connection("read", self._reading) as connection:
-            return list(self._run(connection, sql, values).fetchall())
+        with self.connection("read") as connection:
+            return list(self.run(connection, sql, values).fetchall())
 
     def close(self) -> None:
-        for kind in list(self._connections):
-            self._drop(kind)
+        for purpose in list(self._connections):
+            self._drop(purpose)
 
     def check(self) -> None:
-        """Raise `Unavailable` if the database does not answer."""
-        self._read("SELECT 1")
+        """Raise `StoreUnavailable` if the database does not answer."""
+        self.read("SELECT 1")
 
-    # The schema.
+    def erase_deleted(self) -> None:
+        """Remove what a log and old keys still tell of rows that were deleted, as far as the database lets us."""
+        self.dialect.erase_deleted(self)
 
     def migrate(self) -> None:
-        """Bring the store to this version, one step after the other, in one transaction."""
-        with self._transaction() as connection:
-            version = self._version(connection)
+        """Bring the tables to this version, one step after the other, in one transaction."""
+        with self.transaction() as connection:
+            version = self.dialect.version(connection)
             schema.check_version(version)
             for step in schema.MIGRATIONS[version:]:
-                step(_Runner(self, connection))
+                step(_Migration(self.dialect, connection))
             if version < schema.VERSION:
-                self._set_version(connection, schema.VERSION)
-        self._forget()
+                self.dialect.set_version(connection, schema.VERSION)
+        self.erase_deleted()
 
 
-class _Runner:
+class _Migration:
     """Runs the statements of a migration."""
 
-    def __init__(self, database: Database, connection: Any) -> None:
-        self.database, self.connection = database, connection
+    def __init__(self, dialect: Dialect, connection: Connection) -> None:
+        self.dialect, self.connection = dialect, connection
 
     def script(self, statements: str) -> None:
-        for statement in statements.format(**self.database.types).split(";"):
+        for statement in statements.format(**self.dialect.types).split(";"):
             if statement.strip():
-                self.database._run(self.connection, statement)
+                self.dialect.run(self.connection, statement)
 
     def finds(self, statement: str) -> bool:
-        return self.database._run(self.connection, statement).fetchone() is not None
+        return self.dialect.run(self.connection, statement).fetchone() is not None

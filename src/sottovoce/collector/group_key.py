@@ -11,7 +11,7 @@ import hmac
 import os
 from pathlib import Path
 
-from sottovoce.errors import StoreError
+from sottovoce.core.errors import StoreError
 
 KEY_BYTES = 32
 KEY_NAME_BYTES = 8

@@ -7,21 +7,22 @@ import re
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from sottovoce import canonical, wire
 from sottovoce.collector import columns
-from sottovoce.collector.quick import Read
-from sottovoce.collector.records import Block, Published
-from sottovoce.errors import ReportError, SottovoceError
+from sottovoce.collector.canonical_parser import ReportRow
+from sottovoce.collector.records import Block, StoredSurvey
+from sottovoce.core import canonical
+from sottovoce.core.errors import ReportError, SottovoceError
+from sottovoce.device import wire
 
 JSON = "application/json"
 LINES = "application/x-ndjson"
 ARROW = "application/vnd.apache.arrow.stream"
 
-MANY = re.compile(rb'[ \t\r\n]*\{[ \t\r\n]*"reports"[ \t\r\n]*:[ \t\r\n]*\[[ \t\r\n]*')
-MANY_TEXT = re.compile(MANY.pattern.decode())
+BATCH_START = re.compile(rb'[ \t\r\n]*\{[ \t\r\n]*"reports"[ \t\r\n]*:[ \t\r\n]*\[[ \t\r\n]*')
+BATCH_START_TEXT = re.compile(BATCH_START.pattern.decode())
 SPACE = re.compile(r"[ \t\r\n]*")
-END = re.compile(r"[ \t\r\n]*\}[ \t\r\n]*")
-SCANNER = json.JSONDecoder()
+BATCH_END = re.compile(r"[ \t\r\n]*\}[ \t\r\n]*")
+JSON_SCANNER = json.JSONDecoder()
 
 MAX_BRACKETS = 4096
 """Brackets in one submission. It needs three, and those in the values of its covariates."""
@@ -35,7 +36,7 @@ class TooMany(ReportError):  # noqa: N818
     """More reports than one request may have."""
 
 
-def read(data: bytes, kind: str, to: Published, most: int) -> Block:
+def read(data: bytes, kind: str, to: StoredSurvey, most: int) -> Block:
     """The reports in the body of a request, of one of `KINDS`."""
     try:
         return KINDS[kind](data, to, most)
@@ -47,11 +48,11 @@ def read(data: bytes, kind: str, to: Published, most: int) -> Block:
         raise
 
 
-def _json(data: bytes, to: Published, most: int) -> Block:
+def _json(data: bytes, to: StoredSurvey, most: int) -> Block:
     """One submission, or {"reports": [...]} with many."""
-    if not MANY.match(data):
+    if not BATCH_START.match(data):
         return Block(to, (one(data, to),))
-    found: list[Read] = []
+    found: list[ReportRow] = []
     try:
         for part in _elements(data):
             found.append(one(part, to))
@@ -69,13 +70,13 @@ def _elements(data: bytes) -> Iterator[bytes]:
     """The bytes of each element of {"reports": [...]}, one after the other: the first bad one is the last one read."""
     try:
         text = data.decode()
-        at = MANY_TEXT.match(text).end()  # type: ignore[union-attr]
+        at = BATCH_START_TEXT.match(text).end()  # type: ignore[union-attr]
         if text[at : at + 1] == "]":
             at += 1
         else:
             mark = ","
             while mark == ",":
-                end = SCANNER.raw_decode(text, at)[1]
+                end = JSON_SCANNER.raw_decode(text, at)[1]
                 yield text[at:end].encode()
                 at = SPACE.match(text, end).end()  # type: ignore[union-attr]
                 mark, at = text[at : at + 1], SPACE.match(text, at + 1).end()  # type: ignore[union-attr]
@@ -85,11 +86,11 @@ def _elements(data: bytes) -> Iterator[bytes]:
         if isinstance(error, SottovoceError):
             raise
         raise ReportError("must be JSON") from None
-    if not END.fullmatch(text, at):
+    if not BATCH_END.fullmatch(text, at):
         raise ReportError("a batch must have just the field reports")
 
 
-def _lines(data: bytes, to: Published, most: int) -> Block:
+def _lines(data: bytes, to: StoredSurvey, most: int) -> Block:
     """A submission on each line."""
     whole = data.removesuffix(b"\n")
     _check_count(whole.count(b"\n") + 1, most)  # Before they are cut apart: four million empty lines take 160 MB.
@@ -97,9 +98,9 @@ def _lines(data: bytes, to: Published, most: int) -> Block:
     return Block(to, _numbered(lambda line: one(line, to), lines))
 
 
-def one(data: bytes, to: Published) -> Read:
+def one(data: bytes, to: StoredSurvey) -> ReportRow:
     """One submission."""
-    return to.quick.read(data) or _read(wire.decode(_flat(data), to.survey), to)
+    return to.parser.read(data) or _read(wire.decode(_flat(data), to.survey), to)
 
 
 def _flat(data: bytes) -> bytes:
@@ -109,13 +110,13 @@ def _flat(data: bytes) -> bytes:
     return data
 
 
-def _arrow(data: bytes, to: Published, most: int) -> Block:
+def _arrow(data: bytes, to: StoredSurvey, most: int) -> Block:
     block = columns.decode(data, to, most)
     _check_count(len(block), most)
     return block
 
 
-KINDS: dict[str, Callable[[bytes, Published, int], Block]] = {JSON: _json, LINES: _lines, ARROW: _arrow}
+KINDS: dict[str, Callable[[bytes, StoredSurvey, int], Block]] = {JSON: _json, LINES: _lines, ARROW: _arrow}
 
 
 def _check_count(count: int, most: int) -> None:
@@ -125,9 +126,9 @@ def _check_count(count: int, most: int) -> None:
         raise ReportError("a batch must have at least one report, got none")
 
 
-def _numbered(check: Callable[[Any], Read], parts: list[Any]) -> list[Read]:
+def _numbered(check: Callable[[Any], ReportRow], parts: list[Any]) -> list[ReportRow]:
     """Submissions, checked; an error says which one of the batch it is about."""
-    found: list[Read] = []
+    found: list[ReportRow] = []
     try:
         found.extend(map(check, parts))
     except ReportError as error:
@@ -135,17 +136,17 @@ def _numbered(check: Callable[[Any], Read], parts: list[Any]) -> list[Read]:
     return found
 
 
-def _read(submission: wire.Submission, to: Published) -> Read:
+def _read(submission: wire.Submission, to: StoredSurvey) -> ReportRow:
     """What is kept of a submission. Its covariates are written in one way, under which their tallies are kept."""
     covariates = canonical.dumps(submission.covariates).decode()
-    to.quick.learn(covariates)
+    to.parser.learn(covariates)
     return bytes.fromhex(submission.id), submission.wave, covariates, to.layout.pack(submission.reports)
 
 
-def _other_survey(data: bytes, kind: str, to: Published) -> bool:
+def _other_survey(data: bytes, kind: str, to: StoredSurvey) -> bool:
     """Whether the first report names another survey. Asked only about a body that is refused anyway."""
     try:
-        many = kind == JSON and MANY.match(data)
+        many = kind == JSON and BATCH_START.match(data)
         first = next(_elements(data), b"") if many else data.split(b"\n", 1)[0] if kind == LINES else data
         document = wire.parse(_flat(first))
     except SottovoceError:

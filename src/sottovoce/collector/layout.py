@@ -12,24 +12,24 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from sottovoce.errors import ParameterError
-from sottovoce.lazy import numpy as np
+from sottovoce.core.errors import ParameterError
+from sottovoce.core.lazy import numpy as np
+from sottovoce.core.reports import Bits, Report
+from sottovoce.estimates.tally import Tally
 from sottovoce.mechanisms import Mechanism
-from sottovoce.reports import Bits, Report
 from sottovoce.survey import Survey
-from sottovoce.tally import Tally
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-WORD = 8
+WORD_BYTES = 8
 
 MAX_COUNTS = 2**22
 """All counts of a survey together: each transaction adds to them."""
 
 
 @dataclass(frozen=True)
-class Field:
+class QuestionField:
     """Where one question's reports are in a row, and its counts in the vector."""
 
     id: str
@@ -58,9 +58,9 @@ class Field:
         part = rows[:, self.start : self.stop]
         if self.bits:
             return np.ascontiguousarray(part)
-        if self.width > WORD:
+        if self.width > WORD_BYTES:
             return [int.from_bytes(row.tobytes(), "little") for row in part]
-        words = np.zeros((len(rows), WORD), dtype=np.uint8)
+        words = np.zeros((len(rows), WORD_BYTES), dtype=np.uint8)
         words[:, : self.width] = part
         return words.view("<u8").ravel()
 
@@ -69,11 +69,11 @@ class Field:
         rows[:, self.number // 8] |= np.uint8(1 << self.number % 8)
         if data.ndim == 2:
             rows[:, self.start : self.stop] = data
-        elif self.width > WORD:
+        elif self.width > WORD_BYTES:
             whole = b"".join(int(report).to_bytes(self.width, "little") for report in data)
             rows[:, self.start : self.stop] = np.frombuffer(whole, dtype=np.uint8).reshape(-1, self.width)
         else:
-            words = data.astype("<u8").view(np.uint8).reshape(-1, WORD)
+            words = data.astype("<u8").view(np.uint8).reshape(-1, WORD_BYTES)
             rows[:, self.start : self.stop] = words[:, : self.width]
 
 
@@ -95,13 +95,13 @@ class Layout:
             raise ParameterError(f"survey {survey.id!r} is for curators (sotto curator): no device sends reports to it")
         self.survey = survey
         count = len(survey.questions)
-        self.marks = (count + 7) // 8
-        self.fields: list[Field] = []
-        start, first = self.marks, count
+        self.presence_bytes = (count + 7) // 8
+        self.fields: list[QuestionField] = []
+        start, first = self.presence_bytes, count
         for number, question in enumerate(survey.questions):
             m = question.mechanism
             width, stop = (m.bits + 7) // 8, first + m.cells
-            self.fields.append(Field(question.id, m, number, start, width, slice(first, stop)))
+            self.fields.append(QuestionField(question.id, m, number, start, width, slice(first, stop)))
             start, first = start + width, stop
         self.width, self.size = start, first
         if self.size > MAX_COUNTS:
@@ -109,18 +109,18 @@ class Layout:
 
     def pack(self, reports: Mapping[str, Report | None]) -> bytes:
         """The row of one submission whose reports have been checked."""
-        marks, parts = 0, []
+        present, parts = 0, []
         for field in self.fields:
             report = reports[field.id]
-            marks |= (report is not None) << field.number
+            present |= (report is not None) << field.number
             parts.append(bytes(field.width) if report is None else field.write(report))
-        return marks.to_bytes(self.marks, "little") + b"".join(parts)
+        return present.to_bytes(self.presence_bytes, "little") + b"".join(parts)
 
     def unpack(self, row: bytes) -> dict[str, Report | None]:
         """The reports of one row."""
-        marks = int.from_bytes(row[: self.marks], "little")
+        present = int.from_bytes(row[: self.presence_bytes], "little")
         return {
-            field.id: field.read(row[field.start : field.stop]) if marks >> field.number & 1 else None
+            field.id: field.read(row[field.start : field.stop]) if present >> field.number & 1 else None
             for field in self.fields
         }
 
@@ -141,11 +141,8 @@ class Layout:
     def tally(self, question: str, vector: NDArray[np.int64]) -> Tally[Any]:
         """The tally of one question in a vector of counts."""
         field = self._by_id[question]
-        tally = field.mechanism.tally()
-        tally.n = int(vector[field.number])
-        tally.cells += vector[field.cells]
-        return tally
+        return field.mechanism.tally().add_counts(vector[field.cells], int(vector[field.number]))
 
     @cached_property
-    def _by_id(self) -> dict[str, Field]:
+    def _by_id(self) -> dict[str, QuestionField]:
         return {field.id: field for field in self.fields}

@@ -1,7 +1,7 @@
-"""Results that come by themselves: a stream of events for each page that looks, from one computation for all of them.
+"""Live results: a stream of server-sent events for each page that watches, from one computation for all of them.
 
-An event holds all there is to show, so that a page which missed some, or which had to connect again, misses nothing.
-A survey that nobody looks at costs nothing.
+An event holds all there is to show. So a page that missed some events, or had to connect again, misses nothing.
+A survey that nobody watches costs nothing.
 """
 
 from __future__ import annotations
@@ -13,12 +13,13 @@ from collections.abc import AsyncGenerator
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from sottovoce.collector.http import Problem, Request, Stream, finite
-from sottovoce.collector.overview import Overview, describe
-from sottovoce.collector.records import Published
-from sottovoce.collector.results import Query
-from sottovoce.collector.routing import Table
-from sottovoce.errors import ParameterError
+from sottovoce.collector.overview import Overview
+from sottovoce.collector.records import StoredSurvey
+from sottovoce.collector.results import EstimateQuery
+from sottovoce.core.errors import ParameterError
+from sottovoce.survey.overview import describe
+from sottovoce.web.http import Problem, Request, Stream, finite
+from sottovoce.web.routing import Table
 
 if TYPE_CHECKING:
     from sottovoce.collector.app import Collector
@@ -26,31 +27,31 @@ if TYPE_CHECKING:
 EVENTS = "text/event-stream"
 HEADERS = {"cache-control": "no-store", "x-accel-buffering": "no"}
 
-PAUSE = 0.5
-"""Seconds between two looks: no more than two events a second."""
+PAUSE_SECONDS = 0.5
+"""Between two looks at the store: no more than two events a second."""
 
-SHARE = 0.25
-"""The part of the time that may go into looking: after a long computation there is a longer pause."""
+MAX_BUSY_SHARE = 0.25
+"""The part of the time that may go into estimates: after a long computation there is a longer pause."""
 
-POLL = 5.0
-"""Seconds after which the store is asked anyway: another collector may share it."""
+POLL_SECONDS = 5.0
+"""After so long the store is asked anyway: another collector may share it."""
 
-BEAT = 15.0
-"""Seconds after which something is sent anyway, so that nobody in between closes a quiet connection."""
+HEARTBEAT_SECONDS = 15.0
+"""After so long something is sent anyway, so that no proxy closes a quiet connection."""
 
-LIFETIME = 900.0
-"""Seconds after which a page must connect again, and show its token again."""
+LIFETIME_SECONDS = 900.0
+"""After so long a page must connect again, and show its token again."""
 
-PATIENCE = 30.0
-"""Seconds after which somebody who takes nothing is taken to have gone."""
+PATIENCE_SECONDS = 30.0
+"""Whoever takes nothing for so long is taken to have gone."""
 
-MOST_EVENTS = 1000
+MAX_EVENTS = 1000
 
 
 class Feed:
     """One survey in one wave, watched for all who look at it."""
 
-    def __init__(self, live: Live, to: Published, wave: int | None) -> None:
+    def __init__(self, live: Live, to: StoredSurvey, wave: int | None) -> None:
         self.live, self.to = live, to
         self.overview = Overview(to, wave)
         self.listeners = self.number = 0
@@ -89,7 +90,7 @@ class Feed:
                 version, asked = now, began
                 await self._look()
             took = time.monotonic() - began
-            await asyncio.sleep(max(self.live.pause, took / SHARE - took))
+            await asyncio.sleep(max(self.live.pause, took / MAX_BUSY_SHARE - took))
 
     async def _look(self) -> None:
         """Work out how the survey stands, and tell everybody if that has changed. An error is news too."""
@@ -116,7 +117,9 @@ class Feed:
 class Live:
     """The streams of a collector."""
 
-    def __init__(self, app: Collector, pause: float = PAUSE, poll: float = POLL, beat: float = BEAT) -> None:
+    def __init__(
+        self, app: Collector, pause: float = PAUSE_SECONDS, poll: float = POLL_SECONDS, beat: float = HEARTBEAT_SECONDS
+    ) -> None:
         self.app, self.pause, self.poll, self.beat = app, pause, poll, beat
         self.one = asyncio.Semaphore(1)
         self.feeds: dict[tuple[str, int | None], Feed] = {}
@@ -132,22 +135,22 @@ class Live:
         await self.app.admit(request)
         to = await self.app.find(name)
         asked = request.query("wave", "events")
-        query, count = Query.read(asked), _count(asked["events"][-1]) if "events" in asked else None
+        query, count = EstimateQuery.read(asked), _count(asked["events"][-1]) if "events" in asked else None
         query.check(to)
         if not self.app.streams.take(request.address):
             raise Problem(503, "busy", "too many look at results at the moment", {"retry-after": "5"})
         given_back = partial(self.app.streams.give, request.address)
-        return Stream(self.events(to, query.wave, count), EVENTS, HEADERS, patience=PATIENCE, ended=given_back)
+        return Stream(self.events(to, query.wave, count), EVENTS, HEADERS, patience=PATIENCE_SECONDS, ended=given_back)
 
     async def events(
-        self, to: Published, wave: int | None = None, count: int | None = None
+        self, to: StoredSurvey, wave: int | None = None, count: int | None = None
     ) -> AsyncGenerator[bytes, None]:
         """What the survey is, then how it stands, again and again; a comment when there is nothing new for long."""
         feed = self.feeds.setdefault((to.survey.id, wave), Feed(self, to, wave))
         feed.enter()
         try:
-            seen, end = 0, time.monotonic() + LIFETIME
-            described = await asyncio.to_thread(describe, to)  # What a shuffler adds takes long to work out.
+            seen, end = 0, time.monotonic() + LIFETIME_SECONDS
+            described = await asyncio.to_thread(describe, to.survey)  # What a shuffler adds takes long to work out.
             yield b"retry: 1000\n" + _event("survey", described)
             while time.monotonic() < end and count != 0:
                 if await feed.later(seen, self.beat):
@@ -162,8 +165,8 @@ class Live:
 
 def _count(text: str) -> int:
     """After how many events to end."""
-    if not (text.isascii() and text.isdecimal() and len(text) <= 4 and 1 <= int(text) <= MOST_EVENTS):
-        raise ParameterError(f"events must be a whole number from 1 to {MOST_EVENTS:,}, got {text!r:.20}")
+    if not (text.isascii() and text.isdecimal() and len(text) <= 4 and 1 <= int(text) <= MAX_EVENTS):
+        raise ParameterError(f"events must be a whole number from 1 to {MAX_EVENTS:,}, got {text!r:.20}")
     return int(text)
 
 

@@ -7,8 +7,8 @@ from importlib import resources
 from typing import Any
 
 from sottovoce import __version__
-from sottovoce.collector.http import HTML, Request, Response
-from sottovoce.collector.routing import Table
+from sottovoce.web.http import HTML, Request, Response
+from sottovoce.web.routing import Table
 
 ID = {"type": "string", "pattern": "^[0-9a-f]{32}$"}
 COUNT = {"type": "integer", "minimum": 0}
@@ -110,12 +110,12 @@ def _parameter(name: str, schema: dict[str, Any], text: str, **more: Any) -> dic
 
 SURVEY = {"name": "id", "in": "path", "required": True, "description": "The id of a survey.",
           "schema": {"type": "string", "pattern": "^[a-z0-9-]{1,64}$"}}  # fmt: skip
-LOCKED: list[dict[str, list[str]]] = [{"token": []}]
+NEEDS_TOKEN: list[dict[str, list[str]]] = [{"token": []}]
 BINARY = {"schema": {"type": "string", "format": "binary"}}
 INVITED = _parameter("invited", {"type": "boolean"}, "Whether each report needs an invitation.")
 INVITATION = {"name": "sottovoce-invitation", "in": "header", "required": False, "schema": TEXT,
               "description": "For surveys by invitation: good for one report."}  # fmt: skip
-PASS = {"name": "sottovoce-batch", "in": "header", "required": True, "schema": TEXT,
+BATCH_HEADER = {"name": "sottovoce-batch", "in": "header", "required": True, "schema": TEXT,
         "description": "A code by which the shuffler is known before the body is read."}  # fmt: skip
 QUERY = [
     _parameter("question", _list(TEXT), "Only these questions."),
@@ -155,7 +155,7 @@ PLAN = [
 def _paths() -> dict[str, Any]:
     publish = _operation(
         "Publish a survey", {200: ("Known already.", _json("Published")), 201: ("New.", _json("Published"))},
-        (400, 401, 403, 408, 409, 413), security=LOCKED, parameters=[INVITED],
+        (400, 401, 403, 408, 409, 413), security=NEEDS_TOKEN, parameters=[INVITED],
         requestBody={"required": True, "content": _json("Survey")},
     )  # fmt: skip
     bodies = {
@@ -168,7 +168,7 @@ def _paths() -> dict[str, Any]:
     return {
         "/v1/surveys": {
             "get": _operation(
-                "All surveys", {200: ("Their ids.", _json("Surveys"))}, (401, 403), security=LOCKED),
+                "All surveys", {200: ("Their ids.", _json("Surveys"))}, (401, 403), security=NEEDS_TOKEN),
             "post": publish,
             "put": publish,
         },
@@ -185,7 +185,7 @@ def _paths() -> dict[str, Any]:
         "/v1/surveys/{id}/close": {
             "parameters": [SURVEY],
             "post": _operation("Take no more reports", {200: ("Closed.", _json("Closed"))}, (401, 403, 404),
-                               security=LOCKED),
+                               security=NEEDS_TOKEN),
         },
         "/v1/surveys/{id}/reports": {
             "parameters": [SURVEY],
@@ -197,24 +197,24 @@ def _paths() -> dict[str, Any]:
             "parameters": [SURVEY],
             "post": _operation("Send a batch of sealed reports: for the survey's shuffler alone",
                                {200: ("The batch is durable.", _json("Batched"))},
-                               (400, 403, 404, 408, 410, 411, 413, 415, 507), parameters=[PASS],
+                               (400, 403, 404, 408, 410, 411, 413, 415, 507), parameters=[BATCH_HEADER],
                                requestBody={"required": True, "content": {"application/octet-stream": BINARY}}),
         },
         "/v1/surveys/{id}/estimates": {
             "parameters": [SURVEY],
             "get": _operation("Estimates", {200: (ESTIMATED, tables)}, (400, 401, 403, 404),
-                              security=LOCKED, parameters=QUERY),
+                              security=NEEDS_TOKEN, parameters=QUERY),
         },
         "/v1/surveys/{id}/live": {
             "parameters": [SURVEY],
             "get": _operation("Results that come by themselves, as server-sent events: survey, state, trouble",
                               {200: ("A stream.", {"text/event-stream": {"schema": EVENT}})}, (400, 401, 403, 404),
-                              security=LOCKED, parameters=[QUERY[1], EVENTS]),
+                              security=NEEDS_TOKEN, parameters=[QUERY[1], EVENTS]),
         },
         "/v1/surveys/{id}/differences": {
             "parameters": [SURVEY],
             "get": _operation("How groups differ in one question", {200: ("With tests.", _json("Differences"))},
-                              (400, 401, 403, 404), security=LOCKED,
+                              (400, 401, 403, 404), security=NEEDS_TOKEN,
                               parameters=[QUERY[1], QUERY[3], *(_parameter(name, TEXT, text) for name, text in (
                                   ("question", "The question."), ("by", "The covariate that tells groups apart.")))]),
         },

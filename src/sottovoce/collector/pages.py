@@ -6,9 +6,9 @@ import asyncio
 from typing import TYPE_CHECKING
 
 from sottovoce import pages
-from sottovoce.collector.http import HTML, Problem, Request, Response
-from sottovoce.collector.records import Published
-from sottovoce.collector.routing import Table
+from sottovoce.collector.records import StoredSurvey
+from sottovoce.web.http import HTML, Problem, Request, Response
+from sottovoce.web.routing import Table
 
 if TYPE_CHECKING:
     from sottovoce.collector.app import Collector
@@ -39,7 +39,7 @@ class Pages:
         shown = pages.links(titles) if titles else pages.strings()["index"]["none"][language]
         return _page(pages.page("index.html", language, list=shown))
 
-    def _open(self) -> list[Published]:
+    def _open(self) -> list[StoredSurvey]:
         known = [self.store.survey(one["id"]) for one in self.store.surveys() if self._listed(one)]
         return [one for one in known if one is not None and not self._expired(one)]
 
@@ -47,7 +47,7 @@ class Pages:
     def _listed(entry: dict[str, object]) -> bool:
         return entry["state"] == "open" and not entry["invited"]
 
-    def _expired(self, to: Published) -> bool:
+    def _expired(self, to: StoredSurvey) -> bool:
         return to.survey.expires is not None and self.app.clock() >= to.survey.expires
 
     async def respondent(self, request: Request, name: str) -> Response:

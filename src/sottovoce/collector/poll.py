@@ -1,13 +1,12 @@
-"""A live poll: one question that people answer on their phones, randomized there; how it stands at any time.
+"""A live poll: one question that people answer on their phones, which randomize the answers.
 
-A poll is a survey like any other, with one question. What is here makes it, answers it as a class would, and writes
-down how it ended.
+A poll is a survey like any other, with one question. This module makes it and answers it as a class would;
+`poll_result` writes down how it ended.
 """
 
 from __future__ import annotations
 
 import hashlib
-import html
 import json
 import math
 import random
@@ -17,34 +16,32 @@ import socket
 import tempfile
 import threading
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-from sottovoce import transport
-from sottovoce.client import Respondent
-from sottovoce.collector import open_store
-from sottovoce.errors import ParameterError
-from sottovoce.estimate import Result
-from sottovoce.lazy import load
-from sottovoce.ledger import DEFAULT_BUDGET
+from sottovoce.core.errors import ParameterError
+from sottovoce.core.lazy import load
+from sottovoce.core.privacy import check_epsilon, check_probability, log_above
+from sottovoce.device import transport
+from sottovoce.device.ledger import DEFAULT_BUDGET
+from sottovoce.device.respondent import Respondent
+from sottovoce.estimates.render import label_text, plural
 from sottovoce.mechanisms import KRR, RandomizedResponse
-from sottovoce.privacy import check_epsilon, check_probability, log_above
-from sottovoce.render import ACCENT, html_table, label_text, plural
 from sottovoce.survey import Survey
 from sottovoce.survey.words import in_words
 
 QUESTION = "vote"
-TRUTH = Fraction(3, 4)
-MINIMUM = 5
-"""Nothing is shown of the first four reports. What protects them is that they were randomized, not that."""
+DEFAULT_TRUTH = Fraction(3, 4)
+DEFAULT_MINIMUM = 5
+"""Nothing is shown of the first four reports. That is not what protects them: they were randomized."""
 
 YES_NO = ("no", "yes")
-VOTING = 8
-"""Simulated voters that are at it at the same time."""
+CONCURRENT_VOTERS = 8
+"""Simulated voters that send at the same time."""
 
 
 def ballot(
@@ -54,7 +51,7 @@ def ballot(
     bounds: tuple[float, float] | None = None,
     truth: float | Fraction | None = None,
     epsilon: float | None = None,
-    minimum: int = MINIMUM,
+    minimum: int = DEFAULT_MINIMUM,
     mark: str | None = None,
 ) -> Survey:
     """The survey of a poll: yes or no, one of several options, or a number within bounds.
@@ -69,7 +66,7 @@ def ballot(
     """
     if truth is not None and epsilon is not None:
         raise ParameterError("give either truth or epsilon, not both")
-    exact = check_probability("truth", TRUTH if truth is None else truth)
+    exact = check_probability("truth", DEFAULT_TRUTH if truth is None else truth)
     epsilon = None if epsilon is None else check_epsilon(epsilon)
     asked = _number(bounds, exact, epsilon) if bounds is not None else _choice(options, exact, epsilon)
     document = {
@@ -158,7 +155,10 @@ def vote(url: str, answers: Sequence[Any], seconds: float, ended: threading.Even
     """
     survey = Survey.loads(transport.fetch(url))
     budget = max(DEFAULT_BUDGET, survey.epsilon)
-    with tempfile.TemporaryDirectory(prefix="sottovoce-voters-") as folder, ThreadPoolExecutor(VOTING) as pool:
+    with (
+        tempfile.TemporaryDirectory(prefix="sottovoce-voters-") as folder,
+        ThreadPoolExecutor(CONCURRENT_VOTERS) as pool,
+    ):
 
         def pause(wait: float) -> None:
             ended.wait(wait)
@@ -197,76 +197,6 @@ def truth_in_words(survey: Survey, answers: Sequence[Any]) -> str:
     if "mean" in truth:
         return f"mean {truth['mean']:.4g}"
     return ", ".join(f"{label_text(label)} {share:.4g}" for label, share in truth["frequency"].items())
-
-
-# How it ended.
-
-
-def outcome(data: Path, survey: Survey) -> Result | None:
-    """The result of a poll from the folder of its collector; none from fewer reports than its minimum."""
-    with closing(open_store(data)) as store:
-        to = store.survey(survey.id)
-        vectors = list(store.vectors(to).values()) if to is not None else []
-        if to is None or not vectors:
-            return None
-        tally = to.layout.tally(QUESTION, sum(vectors[1:], vectors[0]))
-        return tally.estimate() if tally.n >= survey.minimum else None
-
-
-def record(survey: Survey, result: Result | None, simulated: Mapping[str, Any] | None = None) -> dict[str, Any]:
-    """How a poll ended, for JSON."""
-    item = survey.question(QUESTION)
-    return {
-        "question": survey.title,
-        "survey": survey.id,
-        "digest": survey.digest,
-        "epsilon": survey.epsilon,
-        "mechanism": item.mechanism.to_dict(),
-        "odds": in_words(item),
-        "result": None if result is None else result.to_dict(),
-        **({"simulated": dict(simulated)} if simulated else {}),
-    }
-
-
-STYLE = (
-    "body{font:1rem/1.55 system-ui,sans-serif;max-width:44rem;margin:2rem auto;padding:0 1rem;color:#1f2d33}"
-    "h1{font:600 1.9rem/1.2 Charter,Georgia,serif}table{border-collapse:collapse;width:100%}"
-    "caption{text-align:start;color:#556870}th,td{text-align:end;padding:.35rem .6rem;border-bottom:1px solid #d5dddc}"
-    "th:first-child,td:first-child{text-align:start}svg{width:100%;height:auto}"
-    "@media(prefers-color-scheme:dark){body{background:#12191b;color:#e3ebea}text{fill:#e3ebea}}"
-)
-
-
-def page(survey: Survey, result: Result | None) -> str:
-    """How a poll ended, as one file of HTML that loads nothing from elsewhere."""
-    title = html.escape(survey.title)
-    shown = "<p>There were too few reports to show anything.</p>" if result is None else (
-        chart(survey, result) + html_table(*result.table(), result.caption))  # fmt: skip
-    words = html.escape(in_words(survey.question(QUESTION)))
-    return (
-        f'<!doctype html><html lang="en"><head><meta charset="utf-8"><title>{title}</title>'
-        f'<meta name="viewport" content="width=device-width, initial-scale=1"><style>{STYLE}</style></head><body>'
-        f'<h1 dir="auto">{title}</h1>{shown}<p>Every answer was randomized on its own device before it was sent: '
-        f"{words} (epsilon = {survey.epsilon:.6g}). The errors are about those who answered.</p></body></html>\n"
-    )
-
-
-def chart(survey: Survey, result: Result) -> str:
-    """A dot and its interval for each option, drawn in SVG."""
-    rows, item = result.rows(), survey.question(QUESTION)
-    low, high = (item.low, item.high) if item.kind == "number" else (0.0, 1.0)
-    low, high = min(low, *(row.low for row in rows)), max(high, *(row.high for row in rows))
-    parts = []
-    for at, row in enumerate(rows):
-        x = [30 + 580 * (value - low) / (high - low) for value in (row.low, getattr(row, result.measure), row.high)]
-        y, name = 44 * at, html.escape(label_text(row.label))
-        parts.append(
-            f'<text x="30" y="{y + 16}" font-size="14">{name:.80}</text>'
-            f'<path d="M{x[0]:.1f} {y + 28}H{x[2]:.1f}" stroke="{ACCENT}" stroke-width="4" stroke-opacity=".5"/>'
-            f'<circle cx="{x[1]:.1f}" cy="{y + 28}" r="6" fill="{ACCENT}"/>'
-        )
-    about = f"Estimates and their 95% intervals, from {low:g} to {high:g}"
-    return f'<svg viewBox="0 0 640 {44 * len(rows)}" role="img" aria-label="{about}">{"".join(parts)}</svg>'
 
 
 # Where it is.

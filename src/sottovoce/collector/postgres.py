@@ -5,28 +5,31 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, ClassVar
 
-from sottovoce.collector.records import Full, Unavailable
+from sottovoce.collector.database import Database, Dialect
 from sottovoce.collector.store import Store
-from sottovoce.lazy import load
+from sottovoce.core.errors import StoreFull, StoreUnavailable
+from sottovoce.core.lazy import load
 
-LOCK = 0x736F6363
+WRITERS_LOCK = 0x736F6363
 """Writers of all collectors take turns by this advisory lock, held until the transaction ends."""
 
-OPTIONS = {
+CONNECTION_OPTIONS = {
     "connect_timeout": 5,
     "keepalives_idle": 10,
     "keepalives_interval": 5,
     "keepalives_count": 3,
     "tcp_user_timeout": 20_000,
 }
-TIMEOUTS = "SET statement_timeout = '30s'; SET idle_in_transaction_session_timeout = '60s'; SET synchronous_commit = on"
+SESSION_SETTINGS = (
+    "SET statement_timeout = '30s'; SET idle_in_transaction_session_timeout = '60s'; SET synchronous_commit = on"
+)
 
 LOCK_TIMEOUT = "2s"
 """How long to wait for somebody who reads a whole table, such as a backup, before a group stays open for longer."""
 
 
-class PostgresStore(Store):
-    """A store in a database that `url` (postgresql://...) names."""
+class Postgres(Dialect):
+    """The database that `url` (postgresql://...) names."""
 
     types: ClassVar = {
         "whole": "BIGINT",
@@ -36,53 +39,57 @@ class PostgresStore(Store):
         "empty": "TRUNCATE",
         "numbers": "generate_series(0, CAST(? AS INTEGER) - 1) AS numbers(i)",
     }
-    begin: ClassVar = ("BEGIN", f"SELECT pg_advisory_xact_lock({LOCK})")
+    begin: ClassVar = ("BEGIN", f"SELECT pg_advisory_xact_lock({WRITERS_LOCK})")
 
     def __init__(self, url: str) -> None:
         self.url = url
         self._psycopg = load("psycopg")
-        super().__init__()
 
-    def _connect(self) -> Any:
-        connection = self._psycopg.connect(self.url, autocommit=True, **OPTIONS)
-        connection.execute(TIMEOUTS)
+    def connect(self) -> Any:
+        connection = self._psycopg.connect(self.url, autocommit=True, **CONNECTION_OPTIONS)
+        connection.execute(SESSION_SETTINGS)
         return connection
 
-    def _run(self, connection: Any, sql: str, values: Sequence[Any] = ()) -> Any:
+    def run(self, connection: Any, sql: str, values: Sequence[Any] = ()) -> Any:
         return connection.execute(sql.replace("?", "%s"), values or None, binary=True)
 
-    def _error(self, error: Exception) -> Exception | None:
+    def meaning(self, error: Exception) -> Exception | None:
         if not isinstance(error, self._psycopg.Error):
             return None
         reason = " ".join(str(error).split())
         full = isinstance(error, self._psycopg.errors.DiskFull)
-        return Full("the disk of the database is full") if full else Unavailable(f"the database fails: {reason:.200}")
+        return (
+            StoreFull("the disk of the database is full")
+            if full
+            else StoreUnavailable(f"the database fails: {reason:.200}")
+        )
 
-    def _version(self, connection: Any) -> int:
+    def version(self, connection: Any) -> int:
         connection.execute("SET LOCAL statement_timeout = 0")  # An upgrade may rewrite a large table.
         connection.execute("CREATE TABLE IF NOT EXISTS meta (version BIGINT NOT NULL)")
         found = connection.execute("SELECT version FROM meta").fetchone()
         return int(found[0]) if found else 0
 
-    def _set_version(self, connection: Any, version: int) -> None:
+    def set_version(self, connection: Any, version: int) -> None:
         connection.execute("DELETE FROM meta")
         connection.execute("INSERT INTO meta VALUES (%s)", [version])
 
-    def _empty(self, connection: Any, table: str) -> None:
+    def empty(self, connection: Any, table: str) -> None:
         """Deleted rows stay in their file until it is vacuumed; TRUNCATE takes another file and removes the old one."""
         connection.execute(f"SET LOCAL lock_timeout = '{LOCK_TIMEOUT}'")
         connection.execute(f"TRUNCATE {table}")
 
-    def _forget(self) -> None:
+    def erase_deleted(self, database: Database) -> None:
         """Nothing: what its log keeps is up to the server."""
 
-    def _keep_secret(self, name: bytes, secret: bytes) -> bytes:
+    def keep_secret(self, name: bytes, secret: bytes) -> bytes:
         """In the database: all collectors that share it need the key, and have nothing else in common."""
         return secret
 
-    def _find_secret(self, name: bytes, kept: bytes) -> bytes:
+    def find_secret(self, name: bytes, kept: bytes) -> bytes:
         return kept
 
-    @property
-    def size(self) -> int:
-        return int(self._read("SELECT pg_database_size(current_database())")[0][0])
+
+def postgres_store(url: str) -> Store:
+    """The store in the database that `url` names; its tables are made if need be."""
+    return Store(Postgres(url))

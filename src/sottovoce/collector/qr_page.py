@@ -6,12 +6,12 @@ import io
 from typing import TYPE_CHECKING
 
 from sottovoce import pages
-from sottovoce.collector.http import HTML, Request, Response
-from sottovoce.lazy import load
+from sottovoce.core.lazy import load
+from sottovoce.web.http import HTML, Request, Response
 
 if TYPE_CHECKING:
     from sottovoce.collector.app import Collector
-    from sottovoce.collector.routing import Table
+    from sottovoce.web.routing import Table
 
 
 def routes(app: Collector, address: str, alone: bool = False) -> Table:

@@ -1,4 +1,4 @@
-"""Estimates as a collector shows them: by question, wave and public covariates, and none from too few reports."""
+"""Which estimates a request asks for, and their bytes in the form that it asks for."""
 
 from __future__ import annotations
 
@@ -7,28 +7,26 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from sottovoce import files
-from sottovoce.collector import http
-from sottovoce.collector.http import JSON
-from sottovoce.collector.records import Published
-from sottovoce.discovery import discover
-from sottovoce.errors import ParameterError, SottovoceError
-from sottovoce.estimate import Result
-from sottovoce.lazy import load
-from sottovoce.lazy import pyarrow as pa
-from sottovoce.mechanisms import Discovery
-from sottovoce.render import label_text
-from sottovoce.tally import Tally
+from sottovoce import data as files
+from sottovoce.collector.records import StoredSurvey
+from sottovoce.core.errors import ParameterError
+from sottovoce.core.lazy import load
+from sottovoce.core.lazy import pyarrow as pa
+from sottovoce.survey import group_results
+from sottovoce.survey.group_results import GroupResult
+from sottovoce.web import http
+from sottovoce.web.http import JSON
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from sottovoce.collector.tallies import Vectors
 
-WAVE_DIGITS = 10
+MAX_WAVE_DIGITS = 9
 
 
 @dataclass(frozen=True)
-class Query:
+class EstimateQuery:
     """What is asked for: all questions and waves unless some are named."""
 
     questions: Sequence[str] = ()
@@ -39,11 +37,11 @@ class Query:
     values: Sequence[str] = ()
 
     @classmethod
-    def read(cls, asked: Mapping[str, Sequence[str]]) -> Query:
+    def read(cls, asked: Mapping[str, Sequence[str]]) -> EstimateQuery:
         """From the parameters of an address, of which the last of each name counts unless it may have many."""
         try:
             wave = asked["wave"][-1] if "wave" in asked else None
-            if wave is not None and not (wave.isascii() and wave.isdecimal() and len(wave) < WAVE_DIGITS):
+            if wave is not None and not (wave.isascii() and wave.isdecimal() and len(wave) <= MAX_WAVE_DIGITS):
                 raise ValueError
             level = float(asked.get("level", ["0.95"])[-1])
             population = {"true": True, "false": False}[asked.get("population", ["false"])[-1]]
@@ -58,7 +56,7 @@ class Query:
             tuple(asked.get("value", ())),
         )
 
-    def check(self, to: Published) -> None:
+    def check(self, to: StoredSurvey) -> None:
         for name in self.questions:
             to.survey.question(name)
         if self.wave is not None and not 0 <= self.wave < to.survey.waves:
@@ -71,22 +69,7 @@ class Query:
             raise ParameterError(f"level must be between 0 and 1, got {self.level}")
 
 
-@dataclass(frozen=True)
-class Finding:
-    """The answer to one question in one wave and one group: a result, or why there is none."""
-
-    question: str
-    wave: int
-    group: Mapping[str, str]
-    result: Result | None
-    reason: str = ""
-
-    @property
-    def place(self) -> dict[str, Any]:
-        return {"question": self.question, "wave": self.wave, "group": dict(self.group)}
-
-
-def find(to: Published, vectors: Mapping[tuple[int, str], NDArray[Any]], query: Query) -> list[Finding]:
+def find(to: StoredSurvey, vectors: Vectors, query: EstimateQuery) -> list[GroupResult]:
     """An estimate for each question, wave and group that has enough reports."""
     merged: dict[tuple[int, tuple[str, ...]], NDArray[Any]] = {}
     for (wave, covariates), vector in vectors.items():
@@ -94,60 +77,18 @@ def find(to: Published, vectors: Mapping[tuple[int, str], NDArray[Any]], query: 
         key = (wave, tuple(values[name] for name in query.by))
         merged[key] = merged[key] + vector if key in merged else vector
     return [
-        _finding(to, item.id, wave, dict(zip(query.by, group, strict=True)), vector, query)
+        group_results.group_result(
+            item.id,
+            wave,
+            dict(zip(query.by, group, strict=True)),
+            to.layout.tally(item.id, vector),
+            to.survey.minimum,
+            query.values,
+        )
         for item in to.survey.questions
         if not query.questions or item.id in query.questions
         for (wave, group), vector in sorted(merged.items(), key=lambda entry: entry[0])
     ]
-
-
-def _finding(
-    to: Published, question: str, wave: int, group: dict[str, str], vector: NDArray[Any], query: Query
-) -> Finding:
-    tally = to.layout.tally(question, vector)
-    if tally.n < to.survey.minimum:
-        return Finding(question, wave, group, None, f"fewer than {to.survey.minimum:,} reports")
-    try:
-        return Finding(question, wave, group, _result(tally, query))
-    except SottovoceError as error:
-        return Finding(question, wave, group, None, str(error))
-
-
-def _result(tally: Tally[Any], query: Query) -> Result:
-    """What the reports tell; of texts that nobody listed, those that are named, or those that can be found."""
-    if query.values:
-        named: Result = tally.estimate(values=list(query.values))
-        return named
-    if isinstance(tally.mechanism, Discovery):
-        return discover(tally)
-    whole: Result = tally.estimate()
-    return whole
-
-
-def to_json(to: Published, findings: Sequence[Finding], query: Query) -> dict[str, Any]:
-    errors: dict[str, Any] = {"level": query.level, "population": query.population}
-    return {
-        "survey": to.survey.id,
-        "digest": to.survey.digest,
-        **({"guarantee": to.survey.guarantee.to_dict()} if to.survey.guarantee else {}),
-        "results": [one.place | one.result.to_dict(**errors) for one in findings if one.result],
-        "withheld": [one.place | {"reason": one.reason} for one in findings if not one.result],
-    }
-
-
-def to_table(findings: Sequence[Finding], query: Query) -> Any:
-    """All estimates in one Arrow table."""
-    kinds = [("question", pa.string()), ("wave", pa.int64()), *((name, pa.string()) for name in query.by),
-             ("label", pa.string()), ("measure", pa.string()), ("estimate", pa.float64()), ("stderr", pa.float64()),
-             ("low", pa.float64()), ("high", pa.float64()), ("n", pa.int64())]  # fmt: skip
-    rows = [
-        {"question": one.question, "wave": one.wave, **one.group, "label": label_text(row.label),
-         "measure": one.result.measure, "estimate": float(getattr(row, one.result.measure)),
-         "stderr": float(row.stderr), "low": float(row.low), "high": float(row.high), "n": one.result.n}
-        for one in findings if one.result
-        for row in one.result.rows(query.level, False, query.population)
-    ]  # fmt: skip
-    return pa.Table.from_pylist(rows, schema=pa.schema(kinds))
 
 
 def _csv(table: Any) -> bytes:
@@ -169,15 +110,13 @@ def _arrow(table: Any) -> bytes:
     return bytes(sink.getvalue())
 
 
-def answer(
-    to: Published, vectors: Mapping[tuple[int, str], NDArray[Any]], query: Query, form: str
-) -> tuple[str, bytes]:
+def body(to: StoredSurvey, vectors: Vectors, query: EstimateQuery, form: str) -> tuple[str, bytes]:
     """What is asked for, in one of the forms: its content type and its bytes."""
-    findings = find(to, vectors, query)
+    found = find(to, vectors, query)
     if form == "json":
-        return JSON, http.to_json(to_json(to, findings, query))
+        return JSON, http.to_json(group_results.to_json(to.survey, found, query.level, query.population))
     kind, write = FORMATS[form]
-    return kind, write(to_table(findings, query))
+    return kind, write(group_results.to_table(found, query.by, query.level, query.population))
 
 
 FORMATS: dict[str, tuple[str, Callable[[Any], bytes]]] = {

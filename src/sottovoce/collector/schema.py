@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Protocol
 
-from sottovoce.errors import StoreError
+from sottovoce.core.errors import StoreError
 
 VERSION = 4
 

@@ -1,4 +1,4 @@
-"""What a collector keeps. One schema and one logic for SQLite and PostgreSQL; what differs is in their own modules.
+"""What a collector keeps: surveys, reports, tallies, tokens and invitations, in SQLite or PostgreSQL.
 
 Reports and the tallies that count them are written in one transaction, so that the one is always the sum of the other.
 """
@@ -6,139 +6,120 @@ Reports and the tallies that count them are written in one transaction, so that 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
-from sottovoce.collector.adding import PART
-from sottovoce.collector.records import Published, Row
-from sottovoce.collector.releasing import Releasing
-from sottovoce.errors import ParameterError
-from sottovoce.lazy import numpy as np
+from sottovoce.collector.database import Database, Dialect
+from sottovoce.collector.groups import Groups
+from sottovoce.collector.ingest import Ingest
+from sottovoce.collector.records import Block, StoredReport, StoredSurvey
+from sottovoce.collector.reports import ReportTable
+from sottovoce.collector.surveys import Surveys
+from sottovoce.collector.tallies import Tallies
+from sottovoce.collector.tokens import Tokens
+from sottovoce.collector.waiting import WaitingRoom
 from sottovoce.survey import Survey
-from sottovoce.survey.checks import SURVEY_ID
+from sottovoce.web.block_outcome import BlockOutcome
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-ROWS = 10_000
-"""Reports read at a time."""
 
+class Store:
+    """One database, and the parts that each look after some of its tables. What others may ask of them is here."""
 
-class Store(Releasing):
-    """Surveys, reports, tallies and tokens in a database."""
+    def __init__(self, dialect: Dialect) -> None:
+        self.database = Database(dialect)
+        self._surveys = Surveys(self.database)
+        self._tallies = Tallies(self.database)
+        self._reports = ReportTable(self.database, self._tallies)
+        self._waiting = WaitingRoom(self.database)
+        self._groups = Groups(self.database, self._reports, self._waiting)
+        self._ingest = Ingest(self.database, self._reports, self._waiting, self._groups)
+        self._tokens = Tokens(self.database)
 
-    def __init__(self) -> None:
-        super().__init__()
-        self._published: dict[str, Published] = {}
+    # The database.
+
+    def check(self) -> None:
+        """Raise `StoreUnavailable` if the database does not answer."""
+        self.database.check()
+
+    def close(self) -> None:
+        self.database.close()
 
     # Surveys.
 
     def publish(self, survey: Survey, invited: bool = False) -> bool:
         """Keep a published survey; whether it is new. The id of a survey stands for one document for ever."""
-        if invited and survey.shuffle is not None:
-            raise ParameterError(f"survey {survey.id!r} is shuffled: nobody could tell whose invitation is whose")
-        document = survey.canonical()
-        with self._transaction() as connection:
-            known = self._run(connection, "SELECT digest FROM surveys WHERE id = ?", [survey.id]).fetchone()
-            if known:
-                if known[0] != survey.digest:
-                    raise ParameterError(
-                        f"survey {survey.id!r} is published with another document, {known[0]}, and never changes"
-                    )
-                return False
-            number = self._run(connection, "SELECT COALESCE(MAX(number), 0) + 1 FROM surveys").fetchone()[0]
-            values = [number, survey.id, survey.digest, document, "open", _today(), int(invited)]
-            self._run(
-                connection,
-                "INSERT INTO surveys (number, id, digest, document, state, published_at, invited)"
-                " VALUES (?, ?, ?, ?, ?, ?, ?)",
-                values,
-            )
-        return True
+        return self._surveys.publish(survey, invited)
+
+    def survey(self, name: str) -> StoredSurvey | None:
+        """A survey by its id."""
+        return self._surveys.find(name)
+
+    def known(self, name: str) -> StoredSurvey | None:
+        """A survey by its id if it was looked up before: no statement is run."""
+        return self._surveys.known(name)
+
+    def surveys(self) -> list[dict[str, Any]]:
+        """All surveys: id, digest, state and whether it is by invitation."""
+        return self._surveys.all()
+
+    def state(self, name: str) -> str:
+        """Whether a survey is open, closed or unknown."""
+        return self._surveys.state(name)
 
     def close_survey(self, name: str) -> None:
         """Take no more reports. Those that were acknowledged before stay, and the last groups are closed."""
-        with self._transaction() as connection:
-            self._run(
-                connection,
-                "UPDATE surveys SET state = 'closed', closed_at = ? WHERE id = ? AND state = 'open'",
-                [_today(), name],
-            )
+        self._surveys.close(name)
         to = self.survey(name)
         if to is not None:
             self.settle(to)
 
-    def known(self, name: str) -> Published | None:
-        """A survey by its id if it was looked up before: published surveys never change."""
-        return self._published.get(name)
-
-    def survey(self, name: str) -> Published | None:
-        """A survey by its id."""
-        if name not in self._published:
-            if not SURVEY_ID.fullmatch(name):  # A database may fail on text that no id has, such as a zero byte.
-                return None
-            found = self._read("SELECT number, document, invited FROM surveys WHERE id = ?", [name])
-            if not found:
-                return None
-            number, document = int(found[0][0]), bytes(found[0][1])
-            survey = Survey.loads(document)
-            self._published[name] = Published(number, survey, document, invited=bool(found[0][2]))
-        return self._published[name]
-
-    def surveys(self) -> list[dict[str, Any]]:
-        """All surveys: id, digest, state and whether it is by invitation."""
-        rows = self._read("SELECT id, digest, state, invited FROM surveys ORDER BY number")
-        return [{"id": row[0], "digest": row[1], "state": row[2], "invited": bool(row[3])} for row in rows]
-
-    def state(self, name: str) -> str:
-        found = self._read("SELECT state FROM surveys WHERE id = ?", [name])
-        return str(found[0][0]) if found else "unknown"
-
     # Reports.
 
-    def vectors(self, to: Published, wave: int | None = None) -> dict[tuple[int, str], NDArray[np.int64]]:
-        """The counts of each wave and each combination of covariates, as they were at one moment."""
-        sql = "SELECT wave, covariates, part, counts FROM tallies WHERE survey = ?"
-        rows = self._read(*((sql, [to.number]) if wave is None else (sql + " AND wave = ?", [to.number, wave])))
-        vectors: dict[tuple[int, str], NDArray[np.int64]] = {}
-        for at, covariates, part, counts in rows:
-            key = int(at), covariates
-            if key not in vectors:
-                vectors[key] = np.zeros(to.layout.size, dtype=np.int64)
-            vectors[key][part * PART : (part + 1) * PART] = np.frombuffer(counts, dtype="<i8")
-        return vectors
+    def add(self, blocks: Sequence[Block]) -> list[BlockOutcome]:
+        """Take in the reports of many requests; what became of each. On return all of it is durable."""
+        return self._ingest.add(blocks)
 
-    def reports(self, to: Published) -> Iterator[list[Row]]:
+    def reports(self, to: StoredSurvey) -> Iterator[list[StoredReport]]:
         """All reports of a survey by their random ids, some at a time."""
-        sql = "SELECT survey, id, wave, covariates, body FROM reports WHERE survey = ? AND id > ? ORDER BY id LIMIT ?"
-        last = b""
-        while rows := self._read(sql, [to.number, last, ROWS]):
-            yield [(int(row[0]), bytes(row[1]), int(row[2]), row[3], bytes(row[4])) for row in rows]
-            last = bytes(rows[-1][1])
+        return self._reports.all(to)
 
-    # Tokens and invitations, by their hashes.
+    def vectors(self, to: StoredSurvey, wave: int | None = None) -> dict[tuple[int, str], NDArray[Any]]:
+        """The counts of each wave and each combination of covariates, as they were at one moment."""
+        return self._tallies.vectors(to, wave)
+
+    # Reports by invitation, which wait for their group.
+
+    def add_invitations(self, to: StoredSurvey, hashes: Sequence[bytes]) -> None:
+        """Let the holders of these invitations in, one report each."""
+        self._waiting.add_invitations(to, hashes)
+
+    def waiting(self, to: StoredSurvey) -> dict[int, int]:
+        """How many reports of each wave wait."""
+        return self._waiting.counts(to)
+
+    def settle(self, to: StoredSurvey, expired: bool = False) -> None:
+        """Close the last groups of a survey that has ended, if that was not done before."""
+        self._groups.settle(to, expired)
+
+    def check_waiting(self) -> None:
+        """Raise `StoreError` if the key to what waits is lost."""
+        self._waiting.check()
+
+    def give_up_waiting(self) -> int:
+        """Delete all that waits, whose key is lost; how many reports that were. Their invitations are not spent."""
+        return self._waiting.give_up()
+
+    # Tokens, by their hashes.
 
     def add_token(self, digest: str, role: str, name: str) -> None:
-        with self._transaction() as connection:
-            if self._run(connection, "SELECT 1 FROM tokens WHERE name = ?", [name]).fetchone():
-                raise ParameterError(f"a token must have a name of its own, {name!r} is taken")
-            self._run(connection, "INSERT INTO tokens (hash, role, name, created) VALUES (?, ?, ?, ?)",
-                      [digest, role, name, _today()])  # fmt: skip
+        self._tokens.add(digest, role, name)
 
     def tokens(self) -> list[dict[str, str]]:
-        rows = self._read("SELECT hash, role, name, created FROM tokens ORDER BY created, name")
-        return [dict(zip(("hash", "role", "name", "created"), row, strict=True)) for row in rows]
+        """All tokens: hash, role, name and the day when it was made."""
+        return self._tokens.all()
 
     def revoke(self, name: str) -> bool:
-        with self._transaction() as connection:
-            return bool(self._run(connection, "DELETE FROM tokens WHERE name = ?", [name]).rowcount)
-
-    def add_invitations(self, to: Published, hashes: Sequence[bytes]) -> None:
-        with self._transaction() as connection:
-            for digest in hashes:
-                self._run(connection, "INSERT INTO invitations (survey, hash, spent) VALUES (?, ?, 0)",
-                          [to.number, digest])  # fmt: skip
-
-
-def _today() -> str:
-    return f"{datetime.now(UTC):%Y-%m-%d}"
+        """Delete a token; whether there was one of this name."""
+        return self._tokens.revoke(name)

@@ -8,20 +8,21 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from sottovoce import files
+from sottovoce import data as files
 from sottovoce.collector import columns
-from sottovoce.collector.records import Outcome, Published
+from sottovoce.collector.records import StoredSurvey
 from sottovoce.collector.store import Store
-from sottovoce.errors import FileError, ReportError
-from sottovoce.lazy import load
-from sottovoce.lazy import pyarrow as pa
+from sottovoce.core.errors import FileError, ReportError
+from sottovoce.core.lazy import load
+from sottovoce.core.lazy import pyarrow as pa
 from sottovoce.survey import Survey
+from sottovoce.web.block_outcome import BlockOutcome
 
-ROWS = 10_000
+ROWS_PER_BATCH = 10_000
 """Rows handled at a time."""
 
 
-def export(store: Store, to: Published, path: Path) -> int:
+def export(store: Store, to: StoredSurvey, path: Path) -> int:
     """Write all reports of a survey to a Parquet file, by their random ids; how many there were.
 
     Reports by invitation are not among them while they wait for their group.
@@ -39,7 +40,7 @@ def export(store: Store, to: Published, path: Path) -> int:
     return count
 
 
-def load_file(store: Store, to: Published, path: Path, wave: int = 0, simulated: bool = False) -> Outcome:
+def load_file(store: Store, to: StoredSurvey, path: Path, wave: int = 0, simulated: bool = False) -> BlockOutcome:
     """Add the reports in a file to a survey, as if they had been sent."""
     accepted = duplicates = 0
     for batch in batches(path, to.survey, wave, simulated):
@@ -50,7 +51,7 @@ def load_file(store: Store, to: Published, path: Path, wave: int = 0, simulated:
         if done.refused:
             raise FileError(f"{path}: {done.detail}")
         accepted, duplicates = accepted + done.accepted, duplicates + done.duplicates
-    return Outcome(accepted, duplicates)
+    return BlockOutcome(accepted, duplicates)
 
 
 def batches(path: Path, survey: Survey, wave: int = 0, simulated: bool = False) -> Iterator[Any]:
@@ -73,8 +74,8 @@ def batches(path: Path, survey: Survey, wave: int = 0, simulated: bool = False) 
     table = files.Table(path, [name for name in shape.names if name in names])
     key, row = b"" if "_id" in names else _digest(path), 0
     for whole in table.batches():
-        for at in range(0, len(whole), ROWS):
-            yield _completed(whole.slice(at, ROWS), shape, wave, key, row + at)
+        for at in range(0, len(whole), ROWS_PER_BATCH):
+            yield _completed(whole.slice(at, ROWS_PER_BATCH), shape, wave, key, row + at)
         row += len(whole)
 
 

@@ -12,9 +12,9 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-from sottovoce.errors import ParameterError
+from sottovoce.core.errors import ParameterError
 
-MOST = 2**53 - 1
+MAX_INTEGER = 2**53 - 1
 """The largest whole number up to which a double has them all."""
 
 MAX_DEPTH = 32
@@ -70,7 +70,7 @@ def number(value: float) -> str:
     ('4', '0', '100000000000000000000', '1.5e+300', '0.000001', '1e-7')
     """
     if isinstance(value, int):
-        if abs(value) > MOST:
+        if abs(value) > MAX_INTEGER:
             raise ParameterError(
                 f"a whole number must be at most 2^53 - 1 either way, got one of {value.bit_length()} bits"
             )
@@ -112,7 +112,7 @@ def loads(data: bytes | str) -> Any:
     {'a': 4, 'b': 0.5}
     >>> loads('{"a": 1, "a": 2}')
     Traceback (most recent call last):
-    sottovoce.errors.ParameterError: a key must occur once, got 'a' twice
+    sottovoce.core.errors.ParameterError: a key must occur once, got 'a' twice
     """
     if not isinstance(data, str | bytes | bytearray):
         raise ParameterError(f"JSON must come as bytes or text, got {data!r:.40}")
@@ -156,7 +156,7 @@ def _float(text: str) -> int | float:
     value = float(text)
     if math.isinf(value):
         raise ParameterError(f"a number must be a finite double, got {text:.40}")
-    return int(value) if value.is_integer() and abs(value) <= MOST else value
+    return int(value) if value.is_integer() and abs(value) <= MAX_INTEGER else value
 
 
 def _constant(text: str) -> Any:

@@ -32,6 +32,14 @@ class StoreError(SottovoceError):
     """What a device remembers cannot be read or written."""
 
 
+class StoreUnavailable(StoreError):  # noqa: N818
+    """A store cannot be reached or written now; the same may work later."""
+
+
+class StoreFull(StoreUnavailable):
+    """There is no room left on the disk."""
+
+
 class SealError(SottovoceError):
     """A key is not one, or a sealed message does not open."""
 

@@ -10,9 +10,11 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from sottovoce.errors import ParameterError
+from sottovoce.core.errors import ParameterError
 
 MAX_ORDER = 4096
+SMALL_ORDER = 64
+"""Up to it, sums of logarithms are among the integers that Python keeps ready."""
 
 # Irreducible polynomials over GF(2) by degree, as bits: x^2 + x + 1 is 0b111.
 _MODULI = {
@@ -87,19 +89,18 @@ class Field:
             product = product ^ (self.modulus << i - degree) * (product >> i & 1)
         return product
 
-    def product(self, a: int, b: int) -> int:
-        """`multiply` for two secrets of a device: two look-ups, which take as long for zero and one as for others."""
-        logarithms, powers = self._tables
-        return powers[logarithms[a] + logarithms[b]]
-
     @cached_property
-    def _tables(self) -> tuple[tuple[int, ...], tuple[int, ...]]:
-        """The logarithm of each element, and the powers by logarithm. That of zero lies where all powers are zero."""
-        units = self.order - 1
+    def logarithms_and_powers(self) -> tuple[tuple[int, ...], tuple[int, ...]]:
+        """The logarithm of each element, and the powers by the sum of two logarithms: to look a product of secrets up.
+
+        That takes as long for zero as for others: its logarithm lies where all powers are zero. In larger fields all
+        logarithms have 2^8 more, so that their sums are integers that Python makes anew, and never some of them ready.
+        """
+        units, more = self.order - 1, 0 if self.order <= SMALL_ORDER else 2**8
         powers = next(found for base in range(1, self.order) if len(found := self._cycle(base)) == units)
         places = {element: place for place, element in enumerate(powers)}
-        logarithms = tuple(places.get(element, 2 * units) for element in range(self.order))
-        return logarithms, (*powers, *powers, *[0] * (2 * units + 1))
+        logarithms = tuple(more + places.get(element, 2 * units) for element in range(self.order))
+        return logarithms, (*[0] * (2 * more), *powers, *powers, *[0] * (2 * units + 1))
 
     def _cycle(self, base: int) -> list[int]:
         """The powers of an element, from 1 on, until they come round."""

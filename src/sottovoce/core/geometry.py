@@ -7,17 +7,24 @@ is 1; lines are numbered by how many digits follow that 1, then by those digits.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, reduce
+from itertools import repeat
 from operator import add as plus
+from operator import mul as times
 from operator import xor
 from typing import TYPE_CHECKING, Any
 
-from sottovoce.field import Field
-from sottovoce.kernels import loops, walsh_hadamard
-from sottovoce.lazy import numpy as np
+from sottovoce.core.field import Field
+from sottovoce.core.kernels import in_one_piece, loops, walsh_hadamard
+from sottovoce.core.lazy import numpy as np
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
+
+MAX_LISTED_VECTORS = 2**12
+"""Vectors whose digits a device keeps in a table."""
+NOT_READY = 2**12
+"""Python keeps small integers ready and makes others anew. A sum that begins here is made anew whatever is added."""
 
 
 @dataclass(frozen=True)
@@ -69,7 +76,7 @@ class Space:
     def inner_many(self, a: NDArray[np.int64], b: NDArray[np.int64]) -> NDArray[np.int64]:
         """The same for two columns of vectors."""
         products: NDArray[np.int64]
-        if (compiled := loops(8 * self.digits * a.size)) is None:
+        if (compiled := loops()) is None:
             products = self.inner(a, b)
         else:
             products = np.empty(a.size, dtype=np.int64)
@@ -85,17 +92,47 @@ class Space:
     # A device works with secret vectors: here the same is done whatever they are.
 
     def _inner_of_secrets(self, a: int, b: int) -> int:
-        """`inner` in a time that tells nothing. Python divides zero more slowly than other numbers of one digit, so
-        that zero is never divided: both vectors get another digit in front, which is 1 and is not multiplied.
+        """`inner` in a time that tells nothing: the logarithms of the digits are looked up and added, and the sum of
+        their powers is looked up once more.
         """
-        order, product, total = self.order, self.field.product, 0
-        add = xor if self.field.degree else plus
-        a, b = a + self.size, b + self.size
-        for _ in range(self.digits):
-            a, i = divmod(a, order)
-            b, j = divmod(b, order)
-            total = add(total, product(i, j))
-        return total if self.field.degree else (total + order) % order
+        logarithms = map(plus, self._logarithms_of(a), self._logarithms_of(b))
+        products = map(self.field.logarithms_and_powers[1].__getitem__, logarithms)
+        return self._sums[reduce(xor, products, NOT_READY) if self.field.degree else sum(products, NOT_READY)]
+
+    def _logarithms_of(self, vector: int) -> tuple[int, ...]:
+        """The logarithms of a vector's digits, the lowest first; a few digits are looked up at a time."""
+        listed = self._listed
+        if len(listed) == self.size:
+            return listed[vector]
+        found: tuple[int, ...] = ()
+        vector += NOT_READY * len(listed) ** self._looks  # What is divided is never short: it leaves NOT_READY.
+        for _ in range(self._looks):
+            vector, some = divmod(vector, len(listed))
+            found += listed[some]
+        return found[: self.digits]
+
+    @cached_property
+    def _looks(self) -> int:
+        """How often the table must be looked into for a vector."""
+        return next(looks for looks in range(1, 65) if len(self._listed) ** looks >= self.size)
+
+    @cached_property
+    def _listed(self) -> list[tuple[int, ...]]:
+        """The logarithms of the digits of the first vectors, as many as a power of the order.
+
+        They are all, or up to MAX_LISTED_VECTORS.
+        """
+        logarithms, _ = self.field.logarithms_and_powers
+        listed: list[tuple[int, ...]] = [(each,) for each in logarithms]
+        while len(listed) < self.size and len(listed) * self.order <= MAX_LISTED_VECTORS:
+            listed = [(*low, high) for high in logarithms for low in listed]
+        return listed
+
+    @cached_property
+    def _sums(self) -> tuple[int, ...]:
+        """The element that a sum of products is, from NOT_READY on."""
+        last = self.order if self.field.degree else self.digits * (self.order - 1) + 1
+        return (0,) * NOT_READY + tuple(total % self.order for total in range(last))
 
     def leading(self, vector: int) -> int:
         """The power of the order at the leading digit of a nonzero vector."""
@@ -104,14 +141,18 @@ class Space:
 
     def normalise(self, vector: int) -> tuple[int, int]:
         """The factor that makes a nonzero vector's leading digit 1, and the number of its line."""
-        starts, powers = self._steps
+        (starts, powers), (logarithms, products) = self._steps, self.field.logarithms_and_powers
+        digits = self._logarithms_of(vector)
         k = sum([vector >= power for power in powers]) - 1
-        digit, tail = divmod(vector, powers[k])
-        factor: int = self.field.inverse(digit)
-        number = starts[k]
-        for power in powers[:-1]:
-            number += power * self.field.multiply(factor, tail // power % self.order)
-        return factor, number
+        factor = self._inverses[digits[k]]
+        multiple = sum(map(times, powers, map(products.__getitem__, map(plus, digits, repeat(logarithms[factor])))))
+        return factor, starts[k] + multiple - powers[k]
+
+    @cached_property
+    def _inverses(self) -> dict[int, int]:
+        """The inverse of an element, by its logarithm."""
+        logarithms, _ = self.field.logarithms_and_powers
+        return {logarithms[element]: self.field.inverse(element) for element in range(1, self.order)}
 
     @cached_property
     def _steps(self) -> tuple[tuple[int, ...], tuple[int, ...]]:
@@ -129,7 +170,7 @@ class Space:
 
     def normalise_many(self, vectors: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """The same for a column of vectors. Zero has no line: it gets the factor 0 and the number -1."""
-        if (compiled := loops(8 * self.digits * vectors.size)) is not None:
+        if (compiled := loops()) is not None:
             factors, numbers = np.empty((2, vectors.size), dtype=np.int64)
             compiled.normalise(words(vectors), *self.tables, words(factors), words(numbers))
             return factors, numbers
@@ -232,4 +273,4 @@ class Space:
 
 def words(column: NDArray[np.int64]) -> NDArray[np.uint64]:
     """A column as the compiled loops see it: of words, in one piece."""
-    return np.ascontiguousarray(column, dtype=np.int64).view(np.uint64)
+    return in_one_piece(column.astype(np.int64, copy=False)).view(np.uint64)

@@ -21,9 +21,9 @@ from functools import cached_property
 from itertools import accumulate, pairwise
 from typing import TYPE_CHECKING, Any
 
-from sottovoce.errors import ParameterError
-from sottovoce.kernels import SLIGHT, loops
-from sottovoce.lazy import numpy as np
+from sottovoce.core.errors import ParameterError
+from sottovoce.core.kernels import in_one_piece, loops
+from sottovoce.core.lazy import numpy as np
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -34,11 +34,20 @@ P = 2**31 - 1
 FOUR_TIMES_P = 4 * P
 """Added to a word, it changes no remainder by P, but makes all words integers of the same length."""
 
+MARK = FOUR_TIMES_P << 31
+"""The same for the first word of a fingerprint."""
+
 MAX_BUCKETS = 2**16
 MAX_COHORTS = 2**16
 MAX_FUNCTIONS = 16
 MAX_SALT = 1024
-CHUNK = 2**14
+ZEROS = memoryview(bytes(2**13))
+"""What is hashed for the blocks that a short text has less than the longest."""
+
+PREFIX_BYTES, END_BYTES = 33, 9
+"""Bytes that are hashed before a value, and that SHA-256 adds at the end. A block has 64."""
+
+CHUNK_VALUES = 2**14
 """Values hashed at a time, so that the work stays in the processor's cache."""
 
 
@@ -69,6 +78,10 @@ class Hashes:
             raise ParameterError(f"a salt must be valid Unicode, got {self.salt!r:.40}")
 
     @cached_property
+    def _prefix(self) -> bytes:
+        return b"v" + self._key
+
+    @cached_property
     def _key(self) -> bytes:
         return hashlib.sha256(self.salt.encode()).digest()
 
@@ -79,9 +92,18 @@ class Hashes:
 
         With the bytes of the longest value, as many blocks are hashed for a short one: time does not tell its length.
         """
-        x, y = _words(hashlib.sha256(b"v" + self._key + data).digest(), 2)
-        hashlib.sha256(bytes(64 * max(0, _blocks(longest) - _blocks(len(data))))).digest()
-        return x << 31 | y
+        return self.marked(data, max(longest, len(data))) - MARK
+
+    def marked(self, data: bytes, longest: int) -> int:
+        """A fingerprint with 4 P more in its first word, which changes no bucket.
+
+        All of them are integers of the same length, and so are the words on the way: time does not tell a text.
+        """
+        digest = hashlib.sha256(self._prefix + data).digest()
+        hash_rest(len(data), longest, PREFIX_BYTES)
+        x = (int.from_bytes(digest[:4], "big") & P) + FOUR_TIMES_P
+        y = (int.from_bytes(digest[4:8], "big") & P) + FOUR_TIMES_P
+        return (x % P + FOUR_TIMES_P << 31) + y % P
 
     def words(self, cohort: int, function: int = 0) -> tuple[int, int, int]:
         """The numbers a, b and c of a hash function."""
@@ -93,19 +115,19 @@ class Hashes:
         """The bucket of a value, given by its fingerprint."""
         a, b, c = self.words(cohort, function)
         x, y = (code >> 31) + FOUR_TIMES_P, (code & P) + FOUR_TIMES_P
-        return (a * x + b * y + c) % P % self.buckets
+        return ((a * x + b * y + c) % P + (self.buckets << 31)) % self.buckets  # As long whatever the remainder is.
 
     # Columns.
 
     def fingerprints(self, rows: Sequence[bytes]) -> NDArray[np.int64]:
         """The fingerprints of a column."""
         codes = np.empty(len(rows), dtype=np.int64)
-        sha256, prefix = hashlib.sha256, b"v" + self._key
-        for at in range(0, len(rows), CHUNK):
-            digests = b"".join([sha256(prefix + data).digest() for data in rows[at : at + CHUNK]])
+        sha256, prefix = hashlib.sha256, self._prefix
+        for at in range(0, len(rows), CHUNK_VALUES):
+            digests = b"".join([sha256(prefix + data).digest() for data in rows[at : at + CHUNK_VALUES]])
             words = np.frombuffer(digests, dtype=">u4").reshape(-1, 8)[:, :2].astype(np.int64) & P
             words[words == P] = 0
-            codes[at : at + CHUNK] = words[:, 0] << 31 | words[:, 1]
+            codes[at : at + CHUNK_VALUES] = words[:, 0] << 31 | words[:, 1]
         return codes
 
     @cached_property
@@ -136,15 +158,15 @@ class Hashes:
         A million values in 64 cohorts take a fraction of a second.
         """
         sums = np.zeros(codes.size)
-        if (compiled := loops(codes.size * self.cohorts * self.functions // SLIGHT)) is not None:
-            counts = np.ascontiguousarray(table, dtype=np.int64 if table.dtype == np.int64 else np.float64)
-            compiled.look_up(np.ascontiguousarray(codes), self.table[: len(table)], counts, sums)
+        if (compiled := loops()) is not None:
+            counts = in_one_piece(table if table.dtype == np.int64 else table.astype(np.float64, copy=False))
+            compiled.look_up(in_one_piece(codes), self.table[: len(table)], counts, sums)
             return sums
-        for at in range(0, codes.size, CHUNK):
-            part = codes[at : at + CHUNK]
+        for at in range(0, codes.size, CHUNK_VALUES):
+            part = codes[at : at + CHUNK_VALUES]
             for cohort, row in enumerate(table):
                 for function in range(self.functions):
-                    sums[at : at + CHUNK] += row.take(self.all_buckets(part, cohort, function), mode="clip")
+                    sums[at : at + CHUNK_VALUES] += row.take(self.all_buckets(part, cohort, function), mode="clip")
         return sums
 
 
@@ -190,11 +212,12 @@ def _words(digest: bytes, count: int) -> list[int]:
     return [word % P for word in words]
 
 
-def _blocks(size: int) -> int:
-    """Blocks of SHA-256 beyond the first for a value of so many bytes, behind 33 others and before 9."""
-    return size + 41 >> 6
+def hash_rest(size: int, longest: int, before: int = 0) -> None:
+    """Hash as many blocks more as a text of so many bytes has less than the longest, and one that all have."""
+    blocks = (longest + before + END_BYTES - 1 >> 6) - (size + before + END_BYTES - 1 >> 6)
+    hashlib.sha256(ZEROS[: 64 * blocks + 1]).digest()
 
 
-def _check(name: str, value: Any, least: int, most: int) -> None:
+def _check(name: str, value: object, least: int, most: int) -> None:
     if type(value) is not int or not least <= value <= most:
         raise ParameterError(f"{name} must be a whole number from {least} to {most:,}, got {value!r:.40}")

@@ -1,7 +1,7 @@
 """Libraries that load on first use.
 
 A device randomizes one answer with the standard library alone, in milliseconds. So NumPy and the like are
-never imported when sottovoce is, only when a column is handled: `from sottovoce.lazy import numpy as np`.
+never imported when sottovoce is, only when a column is handled: `from sottovoce.core.lazy import numpy as np`.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
-from sottovoce.errors import MissingDependencyError
+from sottovoce.core.errors import MissingDependencyError
 
 EXTRAS = {
     "matplotlib": "plot",
@@ -18,9 +18,9 @@ EXTRAS = {
     "formulaic": "regression",
     "opendp": "central",
     "dp_accounting": "accounting",
-    "numba": "fast",
     "pyspark": "spark",
     "uvicorn": "collector",
+    "prometheus_client": "collector",
     "psycopg": "postgres",
 }
 

@@ -15,7 +15,7 @@ from fractions import Fraction
 from numbers import Rational, Real
 from typing import Any, SupportsFloat
 
-from sottovoce.errors import ParameterError
+from sottovoce.core.errors import ParameterError
 
 GRID = 2**53
 """Probabilities are multiples of 1/GRID."""

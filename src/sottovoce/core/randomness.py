@@ -13,40 +13,51 @@ import sys
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, NoReturn
 
-from sottovoce.errors import ParameterError
-from sottovoce.kernels import SPARE, remainders
-from sottovoce.kernels import below as fill_below
-from sottovoce.lazy import load
-from sottovoce.lazy import numpy as np
-from sottovoce.privacy import GRID, Probability
+from sottovoce.core.errors import ParameterError
+from sottovoce.core.kernels import UNUSED_BITS, remainders
+from sottovoce.core.kernels import below as fill_below
+from sottovoce.core.lazy import load
+from sottovoce.core.lazy import numpy as np
+from sottovoce.core.privacy import GRID, Probability
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-BLOCK = 2**16
+COIN_BLOCK_WORDS = 2**16
 """Words of coins tossed at a time: few enough for the processor's cache, and enough for threads not to wait often."""
 ZEROS = bytes(2**21)
 """What is encrypted: the keystream itself comes out."""
-SLACK = 2
+SPARE_WORDS = 2
 """Words for one block more, for which the cipher asks to have room."""
-ROOM = 2**19
+BUFFER_WORDS = 2**19
 """Words that can be lent at a time."""
-ROOMS: list[Any] = []
+FREE_BUFFERS: list[NDArray[np.uint64]] = []
 """Memory for so many words that nobody is using just now."""
-COUNTERS = 2**32
+COUNTER_BLOCKS = 2**32
 """Blocks that a cipher numbers before the rest of its counter must grow."""
 DRAW_BYTES = 7
 """Bytes of the operating system for a draw: 56 bits, of which 53 are used."""
 ALWAYS_TWO_DIGITS = 3 * GRID
 """Added to a draw before a threshold is taken off, so that the number has two digits of Python's whatever was drawn:
 numbers of other lengths take another time."""
+BLUR_STEPS = 2**10
+"""Additions of a blur at most, of some nanoseconds each."""
 FORKS = [0]
 """How many forks lie between the first process and this one. A process id alone may be given out a second time."""
 
 if hasattr(os, "register_at_fork"):  # Not on Windows, which does not fork.
     os.register_at_fork(after_in_child=lambda: FORKS.__setitem__(0, FORKS[0] + 1))
+
+
+def blur_time() -> None:
+    """Work for a time drawn at random, up to some microseconds, in one instruction of Python.
+
+    Equal work is never quite equal: where an integer lies in memory, or how a processor guesses, is worth some
+    nanoseconds. One call does not show them below this. Many calls for one answer would, when they are averaged.
+    """
+    sum(range(int.from_bytes(os.urandom(2), "little") % BLUR_STEPS))
 
 
 def threshold(p: Probability) -> int:
@@ -56,12 +67,12 @@ def threshold(p: Probability) -> int:
 
 def heads(p: Probability) -> int:
     """What a word is below with probability p: its first 53 bits decide."""
-    return p.threshold << SPARE
+    return p.threshold << UNUSED_BITS
 
 
 def last_fair(k: int) -> int:
     """The last word whose first 53 bits are not in the incomplete last run of multiples of k."""
-    return ((GRID - GRID % k) << SPARE) - 1
+    return ((GRID - GRID % k) << UNUSED_BITS) - 1
 
 
 class Source(ABC):
@@ -154,7 +165,7 @@ class Keystream:
         nonce = high.to_bytes(12, "big")
         mode = ciphers.modes.GCM(nonce) if first else ciphers.modes.CTR(nonce + bytes(4))
         self._encrypt = ciphers.Cipher(ciphers.algorithms.AES(self._key), mode).encryptor().update_into
-        self._left = 16 * (COUNTERS - 2) if first else 16 * 2
+        self._left = 16 * (COUNTER_BLOCKS - 2) if first else 16 * 2
         self._turn += 1
 
     def __reduce_ex__(self, protocol: object) -> NoReturn:
@@ -178,28 +189,28 @@ class Keystream:
 
     def words(self, count: int) -> NDArray[np.uint64]:
         """Uniform 64-bit words."""
-        return self._into(np.empty(count + SLACK, dtype="<u8"), count)
+        return self._into(np.empty(count + SPARE_WORDS, dtype="<u8"), count)
 
     def lent(self, count: int) -> NDArray[np.uint64]:
         """The same, until this stream lends some again. Fresh memory for each would take longer than the cipher."""
-        if count + SLACK > ROOM:
+        if count + SPARE_WORDS > BUFFER_WORDS:
             return self.words(count)
         if self._room is None:
-            self._room = np.empty(ROOM, dtype="<u8")
+            self._room = np.empty(BUFFER_WORDS, dtype="<u8")
         return self._into(self._room, count)
 
     @contextmanager
     def settled(self) -> Iterator[None]:
         """For one piece of work, what is lent lies where earlier pieces had theirs. Nobody else has it meanwhile."""
         try:
-            self._room = ROOMS.pop()
+            self._room = FREE_BUFFERS.pop()
         except IndexError:  # All of them are in use.
             self._room = None
         try:
             yield
         finally:
             if self._room is not None:
-                ROOMS.append(self._room)
+                FREE_BUFFERS.append(self._room)
             self._room = None
 
     def _into(self, out: NDArray[np.uint64], count: int) -> NDArray[np.uint64]:
@@ -218,7 +229,7 @@ class Keystream:
 
     def draws(self, count: int) -> NDArray[np.uint64]:
         """Integers, uniform over 0 .. 2^53 - 1."""
-        return self.words(count) >> np.uint64(SPARE)
+        return self.words(count) >> np.uint64(UNUSED_BITS)
 
     def bernoulli(self, p: Probability, count: int) -> NDArray[np.bool_]:
         return self.lent(count) < np.uint64(heads(p))
@@ -270,8 +281,8 @@ class Keystream:
         return rows
 
     def _toss(self, p: Probability, coins: NDArray[np.uint64]) -> NDArray[np.uint64]:
-        for at in range(0, coins.size, BLOCK):
-            fill_below(self.lent, p.threshold, coins[at : at + BLOCK])
+        for at in range(0, coins.size, COIN_BLOCK_WORDS):
+            fill_below(self.lent, p.threshold, coins[at : at + COIN_BLOCK_WORDS])
         return coins
 
 

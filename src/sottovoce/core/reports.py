@@ -12,12 +12,12 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Protocol, overload
 
-from sottovoce.domain.columns import as_numpy
-from sottovoce.errors import ReportError
-from sottovoce.kernels import loops, occurrences
-from sottovoce.kernels.rows import column_sums
-from sottovoce.lazy import numpy as np
-from sottovoce.lazy import pyarrow as pa
+from sottovoce.core.domain.columns import as_numpy
+from sottovoce.core.errors import ReportError
+from sottovoce.core.kernels import loops, occurrences
+from sottovoce.core.kernels.rows import column_sums
+from sottovoce.core.lazy import numpy as np
+from sottovoce.core.lazy import pyarrow as pa
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -84,7 +84,7 @@ class Index:
     def counts(self, reports: NDArray[Any]) -> NDArray[np.int64]:
         """How often each of the outcomes occurs in a column. It is checked on the way."""
         plain = reports.ndim == 1 and reports.dtype.kind in "iu" and reports.dtype.isnative
-        if plain and loops(0) is not None:  # The compiled loop looks for itself.
+        if plain and loops() is not None:  # The compiled loop looks for itself.
             with suppress(ValueError):
                 return occurrences(reports, self.outcomes)
         return occurrences(self.check_many(reports), self.outcomes)  # This says what is wrong with them.

@@ -5,13 +5,13 @@ a sender): opened with another `info`, it does not open. A sealed message is 48 
 
     >>> key = PrivateKey.generate()
     >>> sealed = key.public.seal(b"a report", info=b"survey 7")
-    >>> len(sealed) - len(b"a report") == OVERHEAD
+    >>> len(sealed) - len(b"a report") == SEALING_BYTES
     True
     >>> key.open(sealed, info=b"survey 7")
     b'a report'
     >>> key.open(sealed, info=b"survey 8")
     Traceback (most recent call last):
-    sottovoce.errors.SealError: the message does not open with this key and this purpose
+    sottovoce.core.errors.SealError: the message does not open with this key and this purpose
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
 
-from sottovoce import durable, private_files
-from sottovoce.errors import SealError
+from sottovoce.core import durable, private_files
+from sottovoce.core.errors import SealError
 
-OVERHEAD = 48
+SEALING_BYTES = 48
 """Bytes that sealing adds: the sender's fresh public key (32) and the tag of AES-GCM (16)."""
 
-_SIZE = 32
+_KEY_BYTES = 32
 
 
 @dataclass(frozen=True)
@@ -40,8 +40,8 @@ class PublicKey:
     data: bytes
 
     def __post_init__(self) -> None:
-        if not isinstance(self.data, bytes) or len(self.data) != _SIZE:
-            raise SealError(f"a public key has {_SIZE} bytes")
+        if not isinstance(self.data, bytes) or len(self.data) != _KEY_BYTES:
+            raise SealError(f"a public key has {_KEY_BYTES} bytes")
 
     @classmethod
     def from_text(cls, text: str) -> Self:
@@ -67,15 +67,15 @@ class PrivateKey:
     data: bytes
 
     def __post_init__(self) -> None:
-        if not isinstance(self.data, bytes) or len(self.data) != _SIZE:
-            raise SealError(f"a private key has {_SIZE} bytes")
+        if not isinstance(self.data, bytes) or len(self.data) != _KEY_BYTES:
+            raise SealError(f"a private key has {_KEY_BYTES} bytes")
 
     def __repr__(self) -> str:
         return f"<PrivateKey of {self.public}>"
 
     @classmethod
     def generate(cls) -> Self:
-        return cls(os.urandom(_SIZE))
+        return cls(os.urandom(_KEY_BYTES))
 
     @classmethod
     def from_text(cls, text: str) -> Self:

@@ -1,23 +1,23 @@
 """Curators who add up their counts without showing them: each a process with its own data, key, store and ledger."""
 
-from sottovoce.curators.asking import survey_task
 from sottovoce.curators.coordinator import Network, federate
 from sottovoce.curators.curator import Curator
-from sottovoce.curators.data import Data
+from sottovoce.curators.data import CuratorData
 from sottovoce.curators.identity import Card, Identity
 from sottovoce.curators.remote import Remote
-from sottovoce.curators.result import Published
-from sottovoce.curators.task import Asked, Peer, Task, read_peers
+from sottovoce.curators.result import FederatedResult
+from sottovoce.curators.survey_task import survey_task
+from sottovoce.curators.task import AskedQuestion, Peer, Task, read_peers
 
 __all__ = [
-    "Asked",
+    "AskedQuestion",
     "Card",
     "Curator",
-    "Data",
+    "CuratorData",
+    "FederatedResult",
     "Identity",
     "Network",
     "Peer",
-    "Published",
     "Remote",
     "Task",
     "federate",

@@ -12,17 +12,17 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
+from sottovoce.core.errors import Refusal, ReportError, SottovoceError
+from sottovoce.core.lazy import numpy as np
 from sottovoce.curators.curator import check_manifest, check_manifests
 from sottovoce.curators.identity import digest, from_base64
-from sottovoce.curators.result import Published
+from sottovoce.curators.result import FederatedResult
 from sottovoce.curators.task import Task
-from sottovoce.errors import Refusal, ReportError, SottovoceError
-from sottovoce.lazy import numpy as np
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-WORKERS = 16
+MAX_REQUESTS_AT_ONCE = 16
 
 
 class Network(Protocol):
@@ -32,14 +32,14 @@ class Network(Protocol):
 
 
 @dataclass
-class Run:
+class TaskRun:
     """A task under way: who is left, and why the others are not."""
 
     task: Task
     network: Network
     dropped: dict[str, str] = field(default_factory=dict)
 
-    def result(self, level: float = 0.95) -> Published:
+    def result(self, level: float = 0.95) -> FederatedResult:
         """Take the task through its four steps."""
         agreed = self._all("agree", self.task.names, lambda _: {"task": self.task.to_dict()}, self._agreed)
         self._need(agreed, self.task.parties.least)
@@ -52,7 +52,7 @@ class Run:
         sums = self._unmask(shares, group, manifests)
         total = self._total(sums, manifests)
         rows = {name: shares[name]["message"]["body"]["rows"] for name in group}
-        return Published(self.task, tuple(group), dict(self.dropped), rows, total, level)
+        return FederatedResult(self.task, tuple(group), dict(self.dropped), rows, total, level)
 
     def _unmask(self, shares: Mapping[str, Any], group: list[str], manifests: list[Any]) -> dict[str, Any]:
         transcript = digest(manifests)
@@ -79,7 +79,7 @@ class Run:
     ) -> dict[str, Any]:
         """The checked answers of those who gave one; the others have dropped out."""
         wanted = list(names)
-        with ThreadPoolExecutor(min(WORKERS, max(len(wanted), 1))) as pool:
+        with ThreadPoolExecutor(min(MAX_REQUESTS_AT_ONCE, max(len(wanted), 1))) as pool:
             answers = pool.map(lambda name: self._one(step, name, request, check), wanted)
             return {name: answer for name, answer in zip(wanted, answers, strict=True) if answer is not None}
 
@@ -155,6 +155,6 @@ def by_reason(reasons: Mapping[str, str]) -> str:
     return "; ".join(f"{', '.join(who)}: {reason}" for reason, who in names.items())
 
 
-def federate(task: Task, network: Network, level: float = 0.95) -> Published:
+def federate(task: Task, network: Network, level: float = 0.95) -> FederatedResult:
     """Carry a task out with the curators it names; `Refusal` if too few of them are left for an answer."""
-    return Run(task, network).result(level)
+    return TaskRun(task, network).result(level)

@@ -5,9 +5,10 @@
     confirm  it fixes whose pieces are added up, once and for all
     sum      once enough others fixed the same, it opens the pieces sealed to it, and gives out their sum
 
-What a step gave out is kept in the ledger's file, written before it is given out: asked again, after a crash too, the
-curator gives out the same bytes and charges nothing. Asked for something else in the same task, it refuses: with two
-sums over different groups, what lies between them would be told. The counts themselves are never written.
+What a step gave out is kept in the ledger's file (see `steps`), written before it is given out: asked again, after a
+crash too, the curator gives out the same bytes and charges nothing. Asked for something else in the same task, it
+refuses: with two sums over different groups, what lies between them would be told. The counts themselves are never
+written.
 """
 
 from __future__ import annotations
@@ -16,29 +17,26 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from sottovoce import canonical
-from sottovoce.curators.ahead import NoiseAhead
-from sottovoce.curators.asking import Clock, check_asked, now
-from sottovoce.curators.data import Data
+from sottovoce.core.errors import FileError, ParameterError, Refusal, ReportError
+from sottovoce.core.lazy import numpy as np
+from sottovoce.core.randomness import Keystream
+from sottovoce.curators.data import CuratorData
 from sottovoce.curators.identity import Card, Identity, digest, from_base64, to_base64
+from sottovoce.curators.noise_ahead import NoiseAhead
+from sottovoce.curators.steps import AGREE, CONFIRM, SHARE, SUM, KeptSteps, Message
+from sottovoce.curators.survey_task import Clock, check_asked, now
 from sottovoce.curators.task import Task, check_name
-from sottovoce.errors import FileError, ParameterError, Refusal, ReportError
-from sottovoce.lazy import numpy as np
-from sottovoce.ledger import Entries, Ledger
-from sottovoce.models.federated.sharing import MOST
-from sottovoce.randomness import Keystream
+from sottovoce.device.ledger import Ledger
 from sottovoce.survey import Survey
+from sottovoce.trust.federated.sharing import MAX_COUNT
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from numpy.typing import NDArray
 
-STEPS = ("agree", "share", "confirm", "sum")
-AGREE, SHARE, CONFIRM, SUM = range(4)
-WIDTH = 8
-
-Message = dict[str, Any]
+PIECE_BYTES = 8
+"""Of each count in a piece."""
 
 
 class Curator:
@@ -53,7 +51,7 @@ class Curator:
         self,
         name: str,
         identity: Identity,
-        data: Data,
+        data: CuratorData,
         ledger: Ledger,
         peers: Callable[[], Mapping[str, Card]],
         stream: Keystream | None = None,
@@ -78,14 +76,15 @@ class Curator:
         """Take part in a task, if it is one that this curator would charge its people for."""
         asked = Task.from_dict(task)
         with self.ledger.transaction() as entries:
-            if kept := _kept(entries, asked.digest, AGREE):
+            steps = KeptSteps(entries)
+            if kept := steps.find(asked.digest, AGREE):
                 return dict(kept["message"])
             self._check(asked)
             entries.pin(asked.id, asked.digest)
             entries.refuse_beyond_budget(self._cost(asked))
             self._noise.prepare(asked)
-            message = self._signed(asked, "agree", {"agreed": True})
-            return _keep(entries, asked, AGREE, {"message": message, "task": asked.to_dict()})
+            message = self._signed(asked, AGREE, {"agreed": True})
+            return steps.keep(asked.digest, AGREE, {"message": message, "task": asked.to_dict()})
 
     def _check(self, task: Task) -> None:
         known = self.peers()
@@ -105,23 +104,23 @@ class Curator:
 
     def share(self, task: str, roster: Any) -> Message:
         """Charge the ledger, and give out a sealed piece of the noisy counts for each curator on the roster."""
-        with self._transaction(task) as (entries, asked):
+        with self._transaction(task) as (steps, asked):
             receivers = _roster(asked, roster)
-            if kept := _kept(entries, asked.digest, SHARE):
+            if kept := steps.find(asked.digest, SHARE):
                 if kept["message"]["body"]["roster"] != receivers:
                     raise Refusal("pieces were made for another roster already: a task is carried out once")
                 return dict(kept)
             if self.name not in receivers:
                 raise Refusal(f"{self.name} is not on the roster")
             self._check(asked)  # What its owner allows may have changed since it agreed.
-            entries.charge(asked.id, asked.digest, 0, self._cost(asked))
+            steps.entries.charge(asked.id, asked.digest, 0, self._cost(asked))
             pieces, rows = self._pieces(asked)
             sealed = {name: self._seal(asked, name, pieces) for name in receivers}
             commitments = {name: digest(data) for name, data in sealed.items()}
             body = {"commitments": commitments, "roster": receivers, "rows": rows}
-            answer = {"message": self._signed(asked, "share", body),
+            answer = {"message": self._signed(asked, SHARE, body),
                       "sealed": {name: to_base64(data) for name, data in sealed.items()}}  # fmt: skip
-            _keep(entries, asked, SHARE, answer)
+            steps.keep(asked.digest, SHARE, answer)
             return answer
 
     def _pieces(self, task: Task) -> tuple[NDArray[np.uint64], int]:
@@ -138,34 +137,34 @@ class Curator:
 
     def confirm(self, task: str, manifests: Any) -> Message:
         """Fix the senders whose pieces are added up. There is no second choice."""
-        with self._transaction(task) as (entries, asked):
-            mine = _kept(entries, asked.digest, SHARE)
+        with self._transaction(task) as (steps, asked):
+            mine = steps.find(asked.digest, SHARE)
             if mine is None:
                 raise Refusal("no pieces were given out in this task")
             checked = check_manifests(asked, manifests)
             transcript = digest(checked)
-            if kept := _kept(entries, asked.digest, CONFIRM):
+            if kept := steps.find(asked.digest, CONFIRM):
                 if kept["message"]["body"]["transcript"] != transcript:
                     raise Refusal("another group was confirmed already: a task is carried out once")
                 return dict(kept["message"])
             if mine["message"] not in checked:
                 raise Refusal("the pieces of this curator are not among those to be added up")
-            message = self._signed(asked, "confirm", {"transcript": transcript})
-            return _keep(entries, asked, CONFIRM, {"message": message, "manifests": checked})
+            message = self._signed(asked, CONFIRM, {"transcript": transcript})
+            return steps.keep(asked.digest, CONFIRM, {"message": message, "manifests": checked})
 
     def sum(self, task: str, confirmations: Any, sealed: Any) -> Message:
         """The sum of the pieces sealed to this curator, after enough curators confirmed the same group."""
-        with self._transaction(task) as (entries, asked):
-            if kept := _kept(entries, asked.digest, SUM):
+        with self._transaction(task) as (steps, asked):
+            if kept := steps.find(asked.digest, SUM):
                 return dict(kept["message"])
-            confirmed = _kept(entries, asked.digest, CONFIRM)
+            confirmed = steps.find(asked.digest, CONFIRM)
             if confirmed is None:
                 raise Refusal("no group was confirmed in this task")
             transcript = confirmed["message"]["body"]["transcript"]
             check_confirmations(asked, confirmations, transcript, [one["from"] for one in confirmed["manifests"]])
             total = self._added(asked, confirmed["manifests"], sealed)
             body = {"sum": to_base64(total.astype("<u8").tobytes()), "transcript": transcript}
-            return _keep(entries, asked, SUM, {"message": self._signed(asked, "sum", body)})
+            return steps.keep(asked.digest, SUM, {"message": self._signed(asked, SUM, body)})
 
     def _added(self, task: Task, manifests: list[Message], sealed: Any) -> NDArray[np.uint64]:
         if not isinstance(sealed, Mapping) or sorted(sealed) != sorted(one["from"] for one in manifests):
@@ -181,33 +180,24 @@ class Curator:
         if digest(sealed) != manifest["body"]["commitments"][self.name]:
             raise ReportError(f"the sealed piece of {sender} is not the one it committed itself to")
         data = self.identity.key.open(sealed, info=task.seal_info(sender, self.name))
-        if len(data) != WIDTH * task.query.size:
+        if len(data) != PIECE_BYTES * task.query.size:
             raise ReportError(f"the piece of {sender} has the wrong length")
         piece = np.frombuffer(data, dtype="<u8").astype(np.uint64)
         task.parties.scheme().check(piece)
         return piece
 
     @contextmanager
-    def _transaction(self, task: Any) -> Iterator[tuple[Entries, Task]]:
-        """The ledger, and the task that was agreed on."""
+    def _transaction(self, task: Any) -> Iterator[tuple[KeptSteps, Task]]:
+        """The steps that were taken, and the task that was agreed on."""
         with self.ledger.transaction() as entries:
-            kept = _kept(entries, task, AGREE) if isinstance(task, str) else None
+            steps = KeptSteps(entries)
+            kept = steps.find(task, AGREE) if isinstance(task, str) else None
             if kept is None:
                 raise Refusal("this task was not agreed on")
-            yield entries, Task.from_dict(kept["task"])
+            yield steps, Task.from_dict(kept["task"])
 
     def _signed(self, task: Task, step: str, body: Any) -> Message:
         return self.identity.signed(task.digest, step, self.name, body)
-
-
-def _kept(entries: Entries, task: str, step: int) -> Message | None:
-    body = entries.report(task, step)
-    return None if body is None else dict(canonical.loads(body))
-
-
-def _keep(entries: Entries, task: Task, step: int, answer: Message) -> Message:
-    entries.keep_report(task.digest, step, canonical.dumps(answer))
-    return dict(answer["message"])
 
 
 def _roster(task: Task, roster: Any) -> list[str]:
@@ -241,7 +231,7 @@ def check_manifest(task: Task, sender: str, message: Any) -> None:
     if not isinstance(body, Mapping) or sorted(body) != ["commitments", "roster", "rows"]:
         raise ReportError("a manifest has commitments, a roster and a number of rows")
     rows = body["rows"]
-    if type(rows) is not int or rows < 0 or task.query.most(rows) > MOST:
+    if type(rows) is not int or rows < 0 or task.query.most(rows) > MAX_COUNT:
         raise ReportError(f"{sender} has too many rows for its counts to be added up")
     if not isinstance(body["commitments"], Mapping) or sorted(body["commitments"]) != sorted(
         _roster(task, body["roster"])

@@ -7,21 +7,21 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sottovoce import files
-from sottovoce.domain import Domain
-from sottovoce.errors import FileError, Refusal
-from sottovoce.lazy import numpy as np
-from sottovoce.models.federated import Query
+from sottovoce import data as files
+from sottovoce.core.domain import Domain
+from sottovoce.core.errors import FileError, Refusal
+from sottovoce.core.lazy import numpy as np
+from sottovoce.trust.federated import Query
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-TEXT = Domain(("text", "as it is"))
+AS_TEXT = Domain(("text", "as it is"))
 """A domain whose answers are read as text."""
 
 
 @dataclass(frozen=True)
-class Data:
+class CuratorData:
     """A CSV, Parquet or Arrow file, and the columns that may be asked for: all, unless some are named.
 
     `columns` has the name in the file for each name in a task.
@@ -58,4 +58,4 @@ class Data:
         own = self._own(column)
         table = files.Table(self.path, [own])
         for batch in table.batches():
-            yield files.answers(batch.column(batch.schema.get_field_index(own)), TEXT, table.csv).to_pylist()
+            yield files.answers(batch.column(batch.schema.get_field_index(own)), AS_TEXT, table.csv).to_pylist()

@@ -15,12 +15,12 @@ from functools import cached_property
 from os import PathLike
 from typing import Any, Self
 
-from sottovoce import canonical
-from sottovoce.errors import ReportError, SealError
-from sottovoce.sealing import PrivateKey, PublicKey
+from sottovoce.core import canonical
+from sottovoce.core.errors import ReportError, SealError
+from sottovoce.core.sealing import PrivateKey, PublicKey
 
-PURPOSE = b"sottovoce curator: signing key"
-FIELDS = {"task", "step", "from", "body", "signature"}
+SIGNING_PURPOSE = b"sottovoce curator: signing key"
+MESSAGE_FIELDS = {"task", "step", "from", "body", "signature"}
 
 
 @dataclass(frozen=True)
@@ -54,7 +54,7 @@ class Card:
         from cryptography.exceptions import InvalidSignature
         from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
-        if not isinstance(message, Mapping) or set(message) != FIELDS:
+        if not isinstance(message, Mapping) or set(message) != MESSAGE_FIELDS:
             raise ReportError("a message has a task, a step, a sender, a body and a signature")
         for name, wanted in (("task", task), ("step", step), ("from", sender)):
             if message[name] != wanted:
@@ -84,7 +84,7 @@ class Identity:
         from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
         from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
-        seed = HKDF(algorithm=hashes.SHA256(), length=32, salt=None, info=PURPOSE).derive(self.key.data)
+        seed = HKDF(algorithm=hashes.SHA256(), length=32, salt=None, info=SIGNING_PURPOSE).derive(self.key.data)
         return Ed25519PrivateKey.from_private_bytes(seed)
 
     @cached_property
@@ -97,7 +97,7 @@ class Identity:
 
 
 def _signed(message: Mapping[str, Any]) -> bytes:
-    return canonical.dumps({name: message[name] for name in FIELDS - {"signature"}})
+    return canonical.dumps({name: message[name] for name in MESSAGE_FIELDS - {"signature"}})
 
 
 def digest(value: Any) -> str:

@@ -12,8 +12,8 @@ from collections import OrderedDict
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from sottovoce.core.randomness import Keystream
 from sottovoce.curators.task import Task
-from sottovoce.randomness import Keystream
 
 if TYPE_CHECKING:
     import numpy as np
@@ -26,7 +26,7 @@ SETTLED_SECONDS = 0.05
 SECONDS_PER_COUNT = 5e-6
 """How long noise is given to be drawn: many times as long as it takes."""
 
-MOST_TASKS = 64
+MAX_TASKS = 64
 """Tasks that noise is kept for. That of the oldest is forgotten, and drawn anew should it be needed."""
 
 
@@ -48,7 +48,7 @@ class NoiseAhead:
         with self._lock:
             if task.digest not in self._draws:
                 self._draws[task.digest] = self._begin(task)
-            while len(self._draws) > MOST_TASKS:
+            while len(self._draws) > MAX_TASKS:
                 self._draws.popitem(last=False)
 
     def take(self, task: Task) -> NDArray[np.int64]:

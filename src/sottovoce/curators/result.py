@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from sottovoce.core.lazy import numpy as np
 from sottovoce.curators.task import Task
-from sottovoce.lazy import numpy as np
-from sottovoce.models.federated import Coalition, NoiseLaw
-from sottovoce.models.federated.queries import Row
-from sottovoce.render import interval_plot, label_text, plural, text_table
+from sottovoce.estimates.render import interval_plot, label_text, plural, text_table
+from sottovoce.trust.federated import Coalition, NoiseLaw
+from sottovoce.trust.federated.queries import QueryRow
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, eq=False)
-class Published:
+class FederatedResult:
     """The result of a task. Errors are about the respondents: the noise alone."""
 
     task: Task
@@ -41,7 +41,7 @@ class Published:
         return self.task.noise.law(len(self.curators))
 
     @cached_property
-    def rows(self) -> list[Row]:
+    def rows(self) -> list[QueryRow]:
         return self.task.query.rows(self.total, self.law, self.level)
 
     @cached_property
@@ -113,5 +113,5 @@ class Published:
         return "\n".join([text_table(*self.table()), self.caption, "", text_table(*self.guarantee()), *self.notes])
 
 
-def _record(row: Row) -> dict[str, Any]:
+def _record(row: QueryRow) -> dict[str, Any]:
     return {name: None if isinstance(x, float) and not math.isfinite(x) else x for name, x in vars(row).items()}

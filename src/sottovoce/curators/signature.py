@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from sottovoce import canonical
+from sottovoce.core import canonical
+from sottovoce.core.errors import Refusal, SottovoceError
 from sottovoce.curators.identity import Card, Identity, digest, from_base64, to_base64
-from sottovoce.errors import Refusal, SottovoceError
 
 HEADER = "sottovoce-coordinator"
 SENDER = "coordinator"
-MAX_CHARACTERS = 2048
+MAX_HEADER_CHARACTERS = 2048
 
 
 def sign(identity: Identity, curator: str, step: str, body: bytes) -> str:
@@ -26,7 +26,7 @@ def sign(identity: Identity, curator: str, step: str, body: bytes) -> str:
 def signed_digest(text: str, card: Card, curator: str, step: str, length: int | None) -> str:
     """The SHA-256 that the body must have; `Refusal` if the head is not signed by this coordinator for this request."""
     try:
-        message = canonical.loads(from_base64(text if 0 < len(text) <= MAX_CHARACTERS else None))
+        message = canonical.loads(from_base64(text if 0 < len(text) <= MAX_HEADER_CHARACTERS else None))
         task = message["task"] if isinstance(message, Mapping) and isinstance(message.get("task"), str) else ""
         about = card.verified(message, task, _step(step), SENDER)
     except SottovoceError:

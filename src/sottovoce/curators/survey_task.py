@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 
+from sottovoce.core.errors import ParameterError, Refusal
 from sottovoce.curators.identity import Card
-from sottovoce.curators.task import Asked, Task
-from sottovoce.errors import ParameterError, Refusal
+from sottovoce.curators.task import AskedQuestion, Task
 from sottovoce.survey import Survey
 
 Clock = Callable[[], datetime]
@@ -29,7 +29,7 @@ def survey_task(survey: Survey, question: str, curators: Mapping[str, Card], wav
     for name in federation.curators:
         if name not in curators:
             raise ParameterError(f"survey {survey.id} names the curator {name!r}, who is not among the peers")
-    asked = Asked(survey.digest, item.id, wave, survey.minimum)
+    asked = AskedQuestion(survey.digest, item.id, wave, survey.minimum)
     cards = {name: curators[name] for name in federation.curators}
     return Task(f"{survey.id}.{item.id}.{wave}", item.id, item.query(), item.mechanism.epsilon, federation.parties,
                 cards, asked)  # fmt: skip

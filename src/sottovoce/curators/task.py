@@ -14,22 +14,22 @@ from pathlib import Path
 from typing import Any, Self
 from urllib.parse import urlsplit
 
-from sottovoce import canonical
+from sottovoce.core import canonical
+from sottovoce.core.errors import FileError, ParameterError, SealError, SottovoceError
+from sottovoce.core.privacy import check_epsilon
 from sottovoce.curators.identity import Card, digest
-from sottovoce.errors import FileError, ParameterError, SealError, SottovoceError
-from sottovoce.models.federated import DivisibleLaplace, Parties, Query, query
-from sottovoce.privacy import check_epsilon
 from sottovoce.survey.federation import NAME
-from sottovoce.survey.shuffle import ADDRESS
+from sottovoce.survey.shuffle_settings import ADDRESS
+from sottovoce.trust.federated import DivisibleLaplace, Parties, Query, query
 
 VERSION = 1
-TASK = re.compile(r"[a-z0-9-][a-z0-9._-]{0,149}", re.ASCII)
-FIELDS = {"task", "id", "column", "query", "epsilon", "threshold", "dropouts", "noise", "sharing", "curators",
+TASK_ID = re.compile(r"[a-z0-9-][a-z0-9._-]{0,149}", re.ASCII)
+TASK_FIELDS = {"task", "id", "column", "query", "epsilon", "threshold", "dropouts", "noise", "sharing", "curators",
           "asked"}  # fmt: skip
 
 
 @dataclass(frozen=True)
-class Asked:
+class AskedQuestion:
     """The question of a published survey that a task asks, in one of its waves. Fewer people give no result."""
 
     survey: str
@@ -54,7 +54,7 @@ class Asked:
 class Task:
     """A task. `curators` has the public keys by name; their order is the order of the pieces.
 
-    If it asks the question of a survey, `asked` says which: see `sottovoce.curators.asking`.
+    If it asks the question of a survey, `asked` says which: see `sottovoce.curators.survey_task`.
     """
 
     id: str
@@ -63,10 +63,10 @@ class Task:
     epsilon: float
     parties: Parties
     curators: Mapping[str, Card]
-    asked: Asked | None = None
+    asked: AskedQuestion | None = None
 
     def __post_init__(self) -> None:
-        if not isinstance(self.id, str) or not TASK.fullmatch(self.id):
+        if not isinstance(self.id, str) or not TASK_ID.fullmatch(self.id):
             raise ParameterError(f"a task must be named in small letters, digits, . - and _, got {self.id!r:.70}")
         for name in self.curators:
             check_name(name)
@@ -113,8 +113,8 @@ class Task:
     @classmethod
     def from_dict(cls, record: Any) -> Self:
         """The task that `to_dict` wrote; anything else is refused."""
-        if not isinstance(record, Mapping) or set(record) != FIELDS or record["task"] != VERSION:
-            raise ParameterError(f"a task of version {VERSION} has the fields {', '.join(sorted(FIELDS))}")
+        if not isinstance(record, Mapping) or set(record) != TASK_FIELDS or record["task"] != VERSION:
+            raise ParameterError(f"a task of version {VERSION} has the fields {', '.join(sorted(TASK_FIELDS))}")
         listed = record["curators"]
         if not isinstance(listed, list) or not all(
             isinstance(one, Mapping) and set(one) == {"name", "key"} for one in listed
@@ -127,7 +127,7 @@ class Task:
         if record["threshold"] is None or record["dropouts"] is None:
             raise ParameterError("a task must say how many may collude and how many may drop out")
         parties = Parties(len(cards), record["threshold"], record["dropouts"], record["noise"], record["sharing"])
-        asked = None if record["asked"] is None else Asked.from_dict(record["asked"])
+        asked = None if record["asked"] is None else AskedQuestion.from_dict(record["asked"])
         return cls(record["id"], record["column"], query(record["query"]), record["epsilon"], parties, cards, asked)
 
 

@@ -15,8 +15,8 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from sottovoce.lazy import load
-from sottovoce.lazy import pyarrow as pa
+from sottovoce.core.lazy import load
+from sottovoce.core.lazy import pyarrow as pa
 
 BLANK = "'\" \t\r\n\f\v\x85\xa0\xad\u1680\u180e\u2000-\u200f\u2028-\u202f\u205f-\u2064\u3000\ufeff"
 """What may stand before a formula: quotes, spaces of all kinds, and marks that nobody sees."""

@@ -10,8 +10,8 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from sottovoce.errors import MissingDependencyError
-from sottovoce.lazy import load
+from sottovoce.core.errors import MissingDependencyError
+from sottovoce.core.lazy import load
 
 WRAPPER = """#!/bin/sh
 # Spark asks for a module that the runtime of the wheel does not have, and does without it.

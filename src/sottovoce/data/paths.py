@@ -8,8 +8,8 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
-from sottovoce import durable
-from sottovoce.errors import DomainError, FileError, ParameterError
+from sottovoce.core import durable
+from sottovoce.core.errors import DomainError, FileError, ParameterError
 
 
 @contextlib.contextmanager

@@ -6,15 +6,15 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, TypeVar
 
-from sottovoce.kernels.threads import cores
+from sottovoce.core.kernels.threads import cores
 
 if TYPE_CHECKING:
     from concurrent.futures import Future
 
-MOST = 8
-"""Threads that work. More would wait for the one that reads and writes, and every one holds parts in memory."""
-AHEAD = 2
-"""Parts under way for each thread: one that it works on, and the next."""
+MAX_THREADS = 8
+"""More threads would wait for the one that reads and writes, and each of them holds parts in memory."""
+PARTS_PER_THREAD = 2
+"""Parts under way for each thread: the one that it works on, and the next."""
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -22,7 +22,7 @@ R = TypeVar("R")
 
 def workers() -> int:
     """How many threads work on parts."""
-    return min(cores(), MOST)
+    return min(cores(), MAX_THREADS)
 
 
 def in_order(task: Callable[[T], R], parts: Iterable[T]) -> Iterator[R]:
@@ -41,7 +41,7 @@ def in_order(task: Callable[[T], R], parts: Iterable[T]) -> Iterator[R]:
         try:
             for part in _until_failure(parts, failure):
                 under_way.append(pool.submit(task, part))
-                if len(under_way) == AHEAD * workers():
+                if len(under_way) == PARTS_PER_THREAD * workers():
                     yield under_way.popleft().result()
             while under_way:
                 yield under_way.popleft().result()

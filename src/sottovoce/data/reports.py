@@ -8,24 +8,24 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sottovoce.errors import FileError, ParameterError, ReportError
-from sottovoce.files.paths import reading, writing
-from sottovoce.files.tables import BATCH_BYTES, BATCH_ROWS, Table, writer
-from sottovoce.lazy import numpy as np
-from sottovoce.lazy import pyarrow as pa
+from sottovoce.core.errors import FileError, ParameterError, ReportError
+from sottovoce.core.lazy import numpy as np
+from sottovoce.core.lazy import pyarrow as pa
+from sottovoce.core.reports import Bits, Index, Reports
+from sottovoce.data.paths import reading, writing
+from sottovoce.data.tables import BATCH_BYTES, BATCH_ROWS, Table, writer
 from sottovoce.mechanisms import Mechanism, mechanism
-from sottovoce.reports import Bits, Index, Reports
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 VERSION = 1
-KEY = b"sottovoce"
+METADATA_KEY = b"sottovoce"
 GROUP_ROWS = 2**20
 GROUP_BYTES = 2**24
-"""Reports are written in groups of at least so many rows or bytes."""
-MOST_CODED = 2**16
-"""Reports of more outcomes than that, or of bits, would only fill a dictionary that is given up later."""
+"""Parquet files are written in groups of at least this many rows or bytes."""
+MAX_DICTIONARY_OUTCOMES = 2**16
+"""Reports with more outcomes, or of bits, are written without a dictionary: Parquet would fill one and give it up."""
 
 
 def _arrow_type(m: Mechanism) -> Any:
@@ -48,7 +48,11 @@ def write_reports(path: Path, mechanisms: Mapping[str, Mechanism], parts: Iterab
     if first is None:
         raise FileError("there are no answers to randomize")
     schema, rows = _schema(mechanisms, any(column.simulated for column in first.values())), 0
-    few = [name for name, m in mechanisms.items() if isinstance(m.shape, Index) and m.shape.outcomes <= MOST_CODED]
+    few = [
+        name
+        for name, m in mechanisms.items()
+        if isinstance(m.shape, Index) and m.shape.outcomes <= MAX_DICTIONARY_OUTCOMES
+    ]
     with writing(path) as part, writer(part, path.suffix, schema, use_dictionary=few) as file:
         for group in _groups(schema, itertools.chain([first], parts)):
             file.write_table(group)
@@ -80,7 +84,7 @@ def _schema(mechanisms: Mapping[str, Mechanism], simulated: bool) -> Any:
     questions = {name: m.to_dict() for name, m in mechanisms.items()}
     note = {"version": VERSION, "questions": questions, "simulated": simulated}
     fields = [pa.field(name, _arrow_type(m), nullable=False) for name, m in mechanisms.items()]
-    return pa.schema(fields, {KEY: json.dumps(note).encode()})
+    return pa.schema(fields, {METADATA_KEY: json.dumps(note).encode()})
 
 
 def _arrow_array(data: NDArray[Any], arrow_type: Any) -> Any:
@@ -118,7 +122,7 @@ def _note(path: Path) -> tuple[dict[str, Any], Any]:
     """What a file of reports says of itself, and its schema."""
     schema = Table(path, []).schema
     with reading(path):
-        note = json.loads((schema.metadata or {}).get(KEY, b"null"))
+        note = json.loads((schema.metadata or {}).get(METADATA_KEY, b"null"))
     fields = {"version", "questions", "simulated"}
     if not isinstance(note, dict) or set(note) != fields or note["version"] != VERSION or not note["questions"]:
         raise FileError(f"{path}: not a file of sottovoce reports (version {VERSION})")

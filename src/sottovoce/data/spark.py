@@ -15,15 +15,15 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sottovoce.errors import FileError, ParameterError, SottovoceError
-from sottovoce.files import ReportFile, answers, writing
-from sottovoce.java import ensure_java
-from sottovoce.lazy import load
-from sottovoce.lazy import numpy as np
-from sottovoce.lazy import pyarrow as pa
+from sottovoce.core.errors import FileError, ParameterError, SottovoceError
+from sottovoce.core.lazy import load
+from sottovoce.core.lazy import numpy as np
+from sottovoce.core.lazy import pyarrow as pa
+from sottovoce.core.reports import Bits
+from sottovoce.data import ReportFile, answers, writing
+from sottovoce.data.java import ensure_java
+from sottovoce.estimates.tally import Tally
 from sottovoce.mechanisms import Mechanism, mechanism
-from sottovoce.reports import Bits
-from sottovoce.tally import Tally
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -104,15 +104,14 @@ def tallies(
     simulated = {name for name in questions if frame.schema[name].metadata.get(SIMULATED)}
 
     def empty() -> list[Tally[Any]]:
-        totals = [m.tally() for m in questions.values()]
-        for name, total in zip(questions, totals, strict=True):
-            total.simulated = name in simulated
-        return totals
+        return [
+            m.tally().add_counts(np.zeros(m.cells, np.int64), 0, name in simulated) for name, m in questions.items()
+        ]
 
     found: dict[Group, list[Tally[Any]]] = {} if by else {(): empty()}
     for question, n, cells, *group in _counts(frame, questions, by).collect():
         totals = found.setdefault(_key(group), empty())
-        _merge(totals[question], n, cells)
+        totals[question].add_counts(np.frombuffer(cells, dtype=np.int64), n)
     return {group: dict(zip(questions, totals, strict=True)) for group, totals in found.items()}
 
 
@@ -195,11 +194,6 @@ def _merger(table: Any) -> Any:
     return row.set_column(row.schema.get_field_index(CELLS), CELLS, pa.array([np.asarray(cells).tobytes()]))
 
 
-def _merge(total: Tally[Any], n: int, cells: bytes) -> None:
-    total.n += n
-    total.cells += np.frombuffer(cells, dtype=np.int64)
-
-
 def _need(frame: DataFrame, names: Sequence[str]) -> None:
     for name in names:
         if name not in frame.columns:
@@ -231,6 +225,16 @@ def read(spark: SparkSession, paths: Sequence[str | os.PathLike[str]]) -> tuple[
         marked = {name: _column(name).alias(name, metadata={SIMULATED: True}) for name in mechanisms}
         frame = frame.select(*(marked.get(name, _column(name)) for name in frame.columns))
     return frame, mechanisms, simulated
+
+
+def tally_files(paths: Sequence[str | os.PathLike[str]], master: str | None = None) -> dict[str, Tally[Any]]:
+    """The tally of each question in Parquet files of reports, counted by a Spark session of its own."""
+    running = session(master)
+    try:
+        frame, mechanisms, _ = read(running, paths)
+        return tallies(frame, mechanisms)[()]
+    finally:
+        running.stop()
 
 
 class Running:

@@ -4,30 +4,32 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from sottovoce.domain import Domain, Options, Scale, Text
-from sottovoce.errors import DomainError, FileError
-from sottovoce.files.csv_text import write_csv
-from sottovoce.files.paths import reading, writing
-from sottovoce.lazy import load
-from sottovoce.lazy import pyarrow as pa
+from sottovoce.core import canonical
+from sottovoce.core.domain import Domain, Label, Options, Scale, Text
+from sottovoce.core.errors import DomainError, FileError
+from sottovoce.core.lazy import load
+from sottovoce.core.lazy import pyarrow as pa
+from sottovoce.data.csv_text import write_csv
+from sottovoce.data.paths import reading, writing
 
 BATCH_ROWS = 2**17
 BATCH_BYTES = 2**23
-"""Batches are of at most so many rows, and of fewer where rows are long."""
-BLOCK = 2**20
+"""A batch has at most this many rows, and fewer where rows are long: at most this many bytes."""
+BLOCK_BYTES = 2**20
 """Bytes of a CSV file that are parsed together; Arrow holds several dozen such blocks while it reads ahead."""
-BUFFER = 2**20
+BUFFER_BYTES = 2**20
 """Bytes of a Parquet column that are read at a time: a group of rows may hold the whole file."""
 MISSING_TEXT = ["", "NaN", "nan"]
 """What stands in a CSV file, which knows no null, where there is no answer. Of free text, only the first."""
-MAX_DISTINCT = 2**20
-HEADER = 2**20
-DICTIONARY = 4
-"""Bytes of a text's length in a Parquet file. A column that takes less than that must be coded by a dictionary."""
+MAX_DISTINCT_VALUES = 2**20
+MAX_HEADER_BYTES = 2**20
+TEXT_LENGTH_BYTES = 4
+"""A Parquet file stores a text's length in 4 bytes. A column that takes less a row must be coded by a dictionary."""
 
 
 class Table:
@@ -89,8 +91,8 @@ class Table:
         for batch in self.batches([column]):
             found.update(_coded(batch.column(column), self.csv).unique().to_pylist())
             found.discard(None)
-            if len(found) > MAX_DISTINCT:
-                raise FileError(f"{self.path}: column {column!r} has more than {MAX_DISTINCT:,} distinct values")
+            if len(found) > MAX_DISTINCT_VALUES:
+                raise FileError(f"{self.path}: column {column!r} has more than {MAX_DISTINCT_VALUES:,} distinct values")
         if len(found) < 2:
             raise FileError(f"{self.path}: column {column!r} must hold at least 2 distinct values, has {len(found)}")
         return sorted(map(str, found))
@@ -103,7 +105,7 @@ def _source(path: Path) -> Any:
     return pa.OSFile(str(path))
 
 
-Shares = Iterator[tuple[Any, float]]
+SharedBatches = Iterator[tuple[Any, float]]
 """Record batches, each with the share of the file that has been read with it."""
 
 
@@ -114,7 +116,7 @@ def _open(
     listed: Collection[str] = (),
     rows: int = BATCH_ROWS,
     missing: Sequence[str] = MISSING_TEXT,
-) -> tuple[bool, Any, Shares]:
+) -> tuple[bool, Any, SharedBatches]:
     """Whether it is CSV, the schema of a table and its record batches. The kind of file is told by its first bytes."""
     magic, size = source.read(6), source.size()
     source.seek(0)
@@ -128,12 +130,14 @@ def _open(
     return True, reader.schema, ((batch, source.tell() / size) for batch in reader)
 
 
-def _open_parquet(source: Any, columns: list[str] | None, listed: Collection[str], rows: int) -> tuple[Any, Shares]:
+def _open_parquet(
+    source: Any, columns: list[str] | None, listed: Collection[str], rows: int
+) -> tuple[Any, SharedBatches]:
     parquet = load("pyarrow.parquet")
-    bounded = {"buffer_size": BUFFER, "pre_buffer": False}  # Otherwise all of the file is held until its end.
+    bounded = {"buffer_size": BUFFER_BYTES, "pre_buffer": False}  # Otherwise all of the file is held until its end.
     file = parquet.ParquetFile(source, **bounded)
     width = _bytes_a_row(file.metadata)
-    packed = [name for name in listed if width.get(name, DICTIONARY + 1) <= DICTIONARY]
+    packed = [name for name in listed if width.get(name, TEXT_LENGTH_BYTES + 1) <= TEXT_LENGTH_BYTES]
     if packed:
         file = parquet.ParquetFile(source, read_dictionary=packed, metadata=file.metadata, **bounded)
     room = int(BATCH_BYTES / max(1.0, sum(width.get(name, 0.0) for name in columns or ())))
@@ -142,7 +146,7 @@ def _open_parquet(source: Any, columns: list[str] | None, listed: Collection[str
     )
 
 
-def _shares(batches: Iterator[Any], rows: int) -> Shares:
+def _shares(batches: Iterator[Any], rows: int) -> SharedBatches:
     done = 0
     for batch in batches:
         done += len(batch)
@@ -175,7 +179,7 @@ def _open_csv(
     In a table with one column an empty line is a missing answer; with more it is just an empty line.
     """
     csv = load("pyarrow.csv")
-    alone = delimiter.encode() not in source.read(HEADER).split(b"\n", 1)[0]
+    alone = delimiter.encode() not in source.read(MAX_HEADER_BYTES).split(b"\n", 1)[0]
     source.seek(0)
     convert = csv.ConvertOptions(null_values=missing, strings_can_be_null=True)
     if columns:
@@ -183,7 +187,7 @@ def _open_csv(
         convert.include_columns = columns
         convert.column_types = {name: coded if name in listed else kind for name in columns}
     parse = csv.ParseOptions(delimiter=delimiter, ignore_empty_lines=not alone)
-    read = csv.ReadOptions(block_size=BLOCK)
+    read = csv.ReadOptions(block_size=BLOCK_BYTES)
     return csv.open_csv(source, read_options=read, parse_options=parse, convert_options=convert)
 
 
@@ -208,9 +212,9 @@ def answers(array: Any, domain: Domain | Scale | Options | Text, csv: bool = Fal
     counted from `first_row`.
     """
     if isinstance(domain, Options):
-        return _sets(array, csv)
+        return _sets(array, csv, _labels_by_text(domain.options))
     if is_listed(domain):
-        return _coded(array, csv)
+        return _labelled(array, csv, _labels_by_text(domain))
     if isinstance(domain, Text):
         return _text(array)
     kind = pa.float64() if isinstance(domain, Scale) else pa.int64()
@@ -247,6 +251,27 @@ def is_listed(domain: object) -> bool:
     return isinstance(domain, Domain) and not isinstance(domain.values, range)
 
 
+@lru_cache(maxsize=64)
+def _labels_by_text(domain: Domain) -> dict[str, Label]:
+    """Labels that are no text, by what stands for them in a file: numbers as JSON writes them."""
+    texts = set() if isinstance(domain.values, range) else {label for label in domain.values if isinstance(label, str)}
+    others = (label for label in domain.values if not isinstance(label, str))
+    written = {canonical.dumps(label).decode(): label for label in others}
+    return {text: label for text, label in written.items() if text not in texts}
+
+
+def _labelled(array: Any, csv: bool, labels: Mapping[str, Label]) -> Any:
+    """An Arrow array as labels of a list: a dictionary of text or, if there are numbers among them, plain labels."""
+    kind = array.type.value_type if pa.types.is_dictionary(array.type) else array.type
+    if labels and (pa.types.is_integer(kind) or pa.types.is_floating(kind)):
+        return array
+    coded = _coded(array, csv)
+    if not labels:
+        return coded
+    words = [labels.get(text, text) for text in coded.dictionary.to_pylist()]
+    return [None if at is None else words[at] for at in coded.indices.to_pylist()]
+
+
 def _coded(array: Any, csv: bool) -> Any:
     """An Arrow array of text as a dictionary and places in it."""
     try:
@@ -256,14 +281,18 @@ def _coded(array: Any, csv: bool) -> Any:
     return pa.DictionaryArray.from_arrays(coded.indices, _text(coded.dictionary, _words(csv)))
 
 
-def _sets(array: Any, csv: bool) -> list[Any]:
+def _sets(array: Any, csv: bool, labels: Mapping[str, Label]) -> list[Any]:
     """Lists as they are; text is split at semicolons. In CSV, which knows no null, an empty cell is the empty set."""
     if pa.types.is_list(array.type) or pa.types.is_large_list(array.type):
         return list(array.to_pylist())
     rows = _text(array, _words(csv)).to_pylist()
     if csv:
         rows = [row or "" for row in rows]
-    return [row if row is None else [label.strip() for label in row.split(";") if label.strip()] for row in rows]
+    return [row if row is None else [labels.get(text, text) for text in _split(row)] for row in rows]
+
+
+def _split(row: str) -> list[str]:
+    return [text.strip() for text in row.split(";") if text.strip()]
 
 
 def write_table(path: Path, table: Any) -> None:

@@ -13,15 +13,15 @@ from dataclasses import dataclass
 from html import escape
 from typing import TYPE_CHECKING, Any
 
-from sottovoce.domain import Domain
-from sottovoce.errors import MissingDependencyError
-from sottovoce.estimate import Estimate
-from sottovoce.lazy import numpy as np
+from sottovoce.core.domain import Domain
+from sottovoce.core.errors import MissingDependencyError
+from sottovoce.core.lazy import numpy as np
+from sottovoce.core.randomness import SYSTEM, Keystream, Replay
+from sottovoce.estimates import Estimate
+from sottovoce.estimates.render import html_table, interval_plot, label_text, plural
 from sottovoce.mechanisms import RandomizedResponse, Unary, choose
-from sottovoce.mechanisms.pure import Pure
-from sottovoce.models import DiscreteLaplace
-from sottovoce.randomness import SYSTEM, Keystream, Replay
-from sottovoce.render import html_table, interval_plot, label_text, plural
+from sottovoce.mechanisms.frequency.pure import Pure
+from sottovoce.trust import DiscreteLaplace
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -46,7 +46,7 @@ MISSING = 1843
 
 
 @dataclass(frozen=True)
-class Answer:
+class CensusAnswer:
     """One question, asked through one mechanism, beside the truth and a trusted curator's answer."""
 
     title: str
@@ -72,9 +72,9 @@ class Answer:
             [
                 label_text(row.label),
                 f"{true:,}",
-                f"{row.count:,.0f}",
+                f"{row.counts:,.0f}",
                 f"{row.low * n:,.0f} .. {row.high * n:,.0f}",
-                f"{row.count - true:+,.0f}",
+                f"{row.counts - true:+,.0f}",
                 f"{central:,}",
             ]
             for row, true, central in zip(self.estimate.rows(), self.truth, self.central, strict=True)
@@ -84,7 +84,7 @@ class Answer:
 HEADER = ["value", "true", "estimated", "95% interval", "error", "central"]
 
 
-def run(seed: int | None = None) -> list[Answer]:
+def run(seed: int | None = None) -> list[CensusAnswer]:
     """Ask the three questions."""
     stream = Keystream(seed)
     people = [label for label, count in OCCUPATIONS.items() for _ in range(count)] + [None] * MISSING
@@ -99,7 +99,7 @@ def run(seed: int | None = None) -> list[Answer]:
     ]
 
 
-def _ask(title: str, m: Pure, answers: Sequence[Any], stream: Keystream) -> Answer:
+def _ask(title: str, m: Pure, answers: Sequence[Any], stream: Keystream) -> CensusAnswer:
     estimate = m.tally().add_many(m.randomize_many(answers, seed=stream)).estimate()
     truth = [answers.count(label) for label in m.domain.labels]
     # One changed answer moves two counts by one each; of two values, one count tells both.
@@ -107,11 +107,11 @@ def _ask(title: str, m: Pure, answers: Sequence[Any], stream: Keystream) -> Answ
     source = Replay(iter(lambda: int(stream.draws(1)[0]), None)) if stream.simulated else SYSTEM
     if m.domain.size == 2:
         yes = curator.release([truth[1]], source)[0]
-        return Answer(title, m, estimate, truth, [sum(truth) - yes, yes])
-    return Answer(title, m, estimate, truth, curator.release(truth, source))
+        return CensusAnswer(title, m, estimate, truth, [sum(truth) - yes, yes])
+    return CensusAnswer(title, m, estimate, truth, curator.release(truth, source))
 
 
-def record(answers: Sequence[Answer]) -> dict[str, Any]:
+def record(answers: Sequence[CensusAnswer]) -> dict[str, Any]:
     """The whole demonstration as JSON."""
     return {
         "n": answers[0].estimate.n,
@@ -130,7 +130,7 @@ def record(answers: Sequence[Answer]) -> dict[str, Any]:
     }
 
 
-def _summary(a: Answer) -> str:
+def _summary(a: CensusAnswer) -> str:
     m, note = a.mechanism, "; SIMULATED with a seed: not private" if a.estimate.simulated else ""
     return (
         f"epsilon = {m.epsilon:.4f} a person by {m.name}, {plural(m.bits, 'bit')} a report; "
@@ -148,7 +148,7 @@ AFTERWORD = (
 )
 
 
-def show(answers: Sequence[Answer], console: Console) -> None:
+def show(answers: Sequence[CensusAnswer], console: Console) -> None:
     """The report in a terminal."""
     from rich.table import Table
 
@@ -179,7 +179,7 @@ svg { max-width: 100%; height: auto; }
 """
 
 
-def page(answers: Sequence[Answer]) -> str:
+def page(answers: Sequence[CensusAnswer]) -> str:
     """The report as one HTML file that loads nothing from elsewhere."""
     parts = [f"<h2>{escape(a.title)}</h2>{_figure(a)}{html_table(HEADER, a.cells(), _summary(a))}" for a in answers]
     return (
@@ -189,7 +189,7 @@ def page(answers: Sequence[Answer]) -> str:
     )
 
 
-def _figure(a: Answer) -> str:
+def _figure(a: CensusAnswer) -> str:
     """The chart as inline SVG; without matplotlib, a line that says how to get it."""
     low, high = (end * a.estimate.n for end in a.estimate.interval())
     labels = [label_text(label) for label in a.estimate.labels]

@@ -16,27 +16,27 @@ from datetime import UTC, datetime
 from itertools import pairwise
 from types import TracebackType
 
-from sottovoce import transport
-from sottovoce.client import Respondent
+from sottovoce.core.errors import SottovoceError
 from sottovoce.demo import town
-from sottovoce.errors import SottovoceError
-from sottovoce.hiding import Hiding
-from sottovoce.ledger import Entries, Ledger
+from sottovoce.device import transport
+from sottovoce.device.hiding import Hiding
+from sottovoce.device.ledger import Entries, Ledger
+from sottovoce.device.respondent import Respondent
 from sottovoce.survey import Survey
 
-BATCH = 250
-TIMEOUT = 30.0
+PEOPLE_PER_REQUEST = 250
+TIMEOUT_SECONDS = 30.0
 COMMAND = [sys.executable, "-c", "from sottovoce.demo.crowd import main; main()"]
 
 
-class Pocket(Ledger):
+class MemoryLedger(Ledger):
     """A ledger in memory: the people of a demonstration are gone when it ends."""
 
     def __init__(self) -> None:
         self.path = "memory"
         self._tables = sqlite3.connect(":memory:", isolation_level=None)
         with self.transaction() as entries:
-            entries.open({}, create=True)
+            entries.make({})
 
     @contextmanager
     def transaction(self) -> Iterator[Entries]:
@@ -52,10 +52,10 @@ class Pocket(Ledger):
         self._tables.close()
 
 
-class Device(Respondent):
+class MemoryDevice(Respondent):
     """A device like any other, over a ledger in memory."""
 
-    def __init__(self, ledger: Pocket) -> None:
+    def __init__(self, ledger: MemoryLedger) -> None:
         self.ledger, self.pins, self.key, self.hiding = ledger, {}, None, Hiding(keyring=False)
         self.clock = lambda: datetime.now(UTC)
 
@@ -68,17 +68,17 @@ def submission(survey: Survey, answers: town.Answers) -> bytes:
     >>> one == other  # Another device, another draw.
     False
     """
-    with closing(Pocket()) as ledger:
-        return Device(ledger).answer(survey, answers)
+    with closing(MemoryLedger()) as ledger:
+        return MemoryDevice(ledger).answer(survey, answers)
 
 
 def visit(url: str, seed: int, first: int, last: int) -> Iterator[int]:
     """Let the people from `first` to before `last` answer; how many were acknowledged, batch by batch."""
-    survey = Survey.loads(transport.fetch(url, timeout=TIMEOUT))
-    for start in range(first, last, BATCH):
-        numbers = range(start, min(start + BATCH, last))
+    survey = Survey.loads(transport.fetch(url, timeout=TIMEOUT_SECONDS))
+    for start in range(first, last, PEOPLE_PER_REQUEST):
+        numbers = range(start, min(start + PEOPLE_PER_REQUEST, last))
         body = b"\n".join(submission(survey, town.person(seed, number)) for number in numbers)
-        yield int(transport.send(url, body, transport.LINES, timeout=TIMEOUT)["accepted"])
+        yield int(transport.send(url, body, transport.LINES, timeout=TIMEOUT_SECONDS)["accepted"])
 
 
 def main() -> None:
@@ -99,7 +99,7 @@ class Crowd:
     """
 
     def __init__(self, url: str, seed: int, people: int, processes: int | None = None) -> None:
-        count = min(processes or os.cpu_count() or 1, -(-people // BATCH))
+        count = min(processes or os.cpu_count() or 1, -(-people // PEOPLE_PER_REQUEST))
         ends = [people * at // count for at in range(count + 1)]
         reading, writing = os.pipe()
         self._lines = os.fdopen(reading)

@@ -17,15 +17,15 @@ from pathlib import Path
 from socket import socket
 from typing import Any
 
-from sottovoce import transport
 from sottovoce.collector import Collector, open_store
-from sottovoce.collector.server import run
 from sottovoce.demo import town
-from sottovoce.survey import Item, Survey
+from sottovoce.device import transport
+from sottovoce.survey import Question, Survey
+from sottovoce.web.server import run
 
 LEVEL = 0.95
-DRAIN = 3
-JOIN = 30.0
+DRAIN_SECONDS = 3
+JOIN_SECONDS = 30.0
 """Seconds for what goes on beside the server to end after it."""
 
 
@@ -58,18 +58,18 @@ def serve(
 
     beside = threading.Thread(target=work, daemon=True)
     try:
-        run(app, listener, beside.start, drain_seconds=DRAIN)
+        run(app, listener, beside.start, drain_seconds=DRAIN_SECONDS)
     finally:
         halt()
         if beside.is_alive():
-            beside.join(JOIN)
+            beside.join(JOIN_SECONDS)
     for failure in failures:
         raise failure
     return finished.is_set()
 
 
 @dataclass(frozen=True)
-class Row:
+class EstimateBesideTruth:
     """One estimate beside the truth."""
 
     label: str
@@ -89,12 +89,12 @@ class Row:
 
 
 @dataclass(frozen=True)
-class Answer:
+class QuestionResult:
     """One question, and what the collector says about it."""
 
-    item: Item
+    item: Question
     n: int
-    rows: Sequence[Row]
+    rows: Sequence[EstimateBesideTruth]
 
     def record(self) -> dict[str, Any]:
         item = self.item
@@ -103,32 +103,34 @@ class Answer:
         return about | {"epsilon": item.mechanism.epsilon, "n": self.n, "rows": rows}
 
 
-def answers(url: str, survey: Survey, people: int, seed: int) -> list[Answer]:
+def answers(url: str, survey: Survey, people: int, seed: int) -> list[QuestionResult]:
     """What the collector at `url` says, for everybody to see, beside the truth about so many people."""
     truths = town.truths(town.person(seed, number) for number in range(people))
     return [_answer(url, item, truths[item.id]) for item in survey.questions]
 
 
-def _answer(url: str, item: Item, truth: Mapping[str, float]) -> Answer:
+def _answer(url: str, item: Question, truth: Mapping[str, float]) -> QuestionResult:
     """Text has no list of values: some are named now that the reports are in."""
     named = [("value", value) for value in town.CANDIDATES] if item.kind == "text" else []
     query = urllib.parse.urlencode([("question", item.id), ("level", LEVEL), *named])
     (found,) = json.loads(transport.fetch(f"{url}/estimates?{query}", timeout=60.0))["results"]
     measure = "mean" if item.kind == "number" else "frequency"
     rows = [
-        Row(str(row["label"]), truth.get(str(row["label"]), 0.0), row[measure], row["stderr"], row["low"], row["high"])
+        EstimateBesideTruth(
+            str(row["label"]), truth.get(str(row["label"]), 0.0), row[measure], row["stderr"], row["low"], row["high"]
+        )
         for row in found["estimates"]
     ]
-    return Answer(item, found["n"], rows)
+    return QuestionResult(item, found["n"], rows)
 
 
-def covering(found: Sequence[Answer]) -> tuple[int, int]:
+def covering(found: Sequence[QuestionResult]) -> tuple[int, int]:
     """How many intervals hold the truth, and how many there are."""
     rows = [row for answer in found for row in answer.rows]
     return sum(row.covers for row in rows), len(rows)
 
 
-def record(survey: Survey, found: Sequence[Answer]) -> dict[str, Any]:
+def record(survey: Survey, found: Sequence[QuestionResult]) -> dict[str, Any]:
     """What was found, for JSON."""
     held, intervals = covering(found)
     return {

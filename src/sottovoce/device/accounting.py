@@ -20,11 +20,13 @@ from functools import lru_cache
 from numbers import Real
 from typing import Any
 
-from sottovoce.errors import ParameterError
-from sottovoce.lazy import load
-from sottovoce.privacy import check_epsilon, compose, to_float
+from sottovoce.core.errors import ParameterError
+from sottovoce.core.lazy import load
+from sottovoce.core.privacy import check_epsilon, compose, to_float
 
-INTERVAL = 1e-4
+DISCRETIZATION_INTERVAL = 1e-4
+"""Privacy losses are rounded up to multiples of this epsilon before they are composed."""
+
 MAX_UNITS = 10_000
 
 
@@ -77,5 +79,5 @@ def composed(epsilon: float, times: int, delta: float) -> float:
         return 0.0
     losses = load("dp_accounting.pld.privacy_loss_distribution")
     lie = 2 / (1 + math.exp(check_epsilon(epsilon))) * (1 - 1e-12)  # A little less noise: the bound stays above.
-    one = losses.from_randomized_response(lie, 2, value_discretization_interval=INTERVAL)
+    one = losses.from_randomized_response(lie, 2, value_discretization_interval=DISCRETIZATION_INTERVAL)
     return float(one.self_compose(times).get_epsilon_for_delta(delta))

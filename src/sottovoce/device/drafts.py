@@ -11,7 +11,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sottovoce.ledger import Entries
+from sottovoce.device.ledger import Entries
 
 
 @dataclass(frozen=True)

@@ -17,36 +17,39 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from sottovoce import canonical
-from sottovoce.errors import FileError, ParameterError, Refusal, ReportError, SealError
-from sottovoce.reports import Bits
-from sottovoce.sealing import OVERHEAD, PrivateKey, PublicKey
-from sottovoce.wire import EXACT, Sendable
+from sottovoce.core import canonical
+from sottovoce.core.errors import FileError, ParameterError, Refusal, ReportError, SealError
+from sottovoce.core.reports import Bits
+from sottovoce.core.sealing import SEALING_BYTES, PrivateKey, PublicKey
+from sottovoce.device.wire import EXACT_BELOW, Sendable
 
 if TYPE_CHECKING:
     from sottovoce.mechanisms import Mechanism
     from sottovoce.survey import Survey
-    from sottovoce.survey.shuffle import Shuffle
+    from sottovoce.survey.shuffle_settings import ShuffleSettings
 
 SEALED = "application/octet-stream"
 """The content type of envelopes and batches."""
 
-WAVE = 4
+WAVE_BYTES = 4
 """Bytes of the number of a wave."""
 
-ID = 16
+BATCH_ID_BYTES = 16
 """Bytes of the random id of a batch."""
 
-CODE = 32
+HEAD_BYTES = BATCH_ID_BYTES + WAVE_BYTES
+
+CODE_BYTES = 32
+"""Bytes of the code (HMAC-SHA-256) by which an analyst knows that the shuffler made a batch."""
 
 BATCH_HEADER = "sottovoce-batch"
 """The header by which a collector knows the shuffler."""
 
-MAX_BATCH = 2**28
+MAX_BATCH_BYTES = 2**28
 """Bytes of the largest batch that is sent and taken."""
 
 
-def route(survey: Survey) -> Shuffle:
+def route(survey: Survey) -> ShuffleSettings:
     """How reports to a survey are mixed; an error if they are not."""
     if survey.shuffle is None:
         raise ParameterError(f"survey {survey.id!r} has no shuffler: its reports are sent as they are")
@@ -68,17 +71,17 @@ def _longest(mechanism: Mechanism) -> int:
     if isinstance(mechanism.shape, Bits):
         return max(4, (8 * mechanism.shape.width + 5) // 6 + 2)
     most = 2**mechanism.bits
-    return max(4, len(str(most - 1)) + (2 if most > EXACT else 0))
+    return max(4, len(str(most - 1)) + (2 if most > EXACT_BELOW else 0))
 
 
 def inner_size(survey: Survey) -> int:
     """Bytes of an inner envelope."""
-    return length(survey) + OVERHEAD
+    return length(survey) + SEALING_BYTES
 
 
 def most_reports(survey: Survey) -> int:
     """How many reports the largest batch holds; an error if that is less than the survey's minimum."""
-    most = (MAX_BATCH - ID - WAVE - CODE) // inner_size(survey)
+    most = (MAX_BATCH_BYTES - BATCH_ID_BYTES - WAVE_BYTES - CODE_BYTES) // inner_size(survey)
     if most < route(survey).minimum:
         raise ParameterError(
             f"a batch of reports of {inner_size(survey):,} bytes has at most {most:,} of them, less than the "
@@ -89,7 +92,7 @@ def most_reports(survey: Survey) -> int:
 
 def outer_size(survey: Survey) -> int:
     """Bytes of what a device sends."""
-    return WAVE + inner_size(survey) + OVERHEAD
+    return WAVE_BYTES + inner_size(survey) + SEALING_BYTES
 
 
 # What a device does.
@@ -133,7 +136,7 @@ def from_line(survey: Survey, line: bytes) -> bytes:
 
 def seal(survey: Survey, body: bytes) -> bytes:
     """The two envelopes around a submission. Keep the bytes: sent again, they are counted once."""
-    from sottovoce import wire
+    from sottovoce.device import wire
 
     to, wave = route(survey), wire.decode(body, survey).wave
     inner = PublicKey.from_text(to.analyst).seal(body.ljust(length(survey)), info=_inner(survey, wave))
@@ -151,10 +154,10 @@ def take_off(survey: Survey, key: PrivateKey, sealed: bytes) -> tuple[int, bytes
         opened = key.open(sealed, info=_outer(survey))
     except SealError:
         raise ReportError("an envelope must be sealed to the shuffler, for this survey") from None
-    wave = int.from_bytes(opened[:WAVE], "big")
+    wave = int.from_bytes(opened[:WAVE_BYTES], "big")
     if wave >= survey.waves:
         raise ReportError(f"a wave must be from 0 to {survey.waves - 1}, got {wave}")
-    return wave, opened[WAVE:]
+    return wave, opened[WAVE_BYTES:]
 
 
 def unseal(survey: Survey, key: PrivateKey, wave: int, inner: bytes) -> bytes:
@@ -171,11 +174,11 @@ def _outer(survey: Survey) -> bytes:
 
 
 def _wave(wave: int) -> bytes:
-    return wave.to_bytes(WAVE, "big")
+    return wave.to_bytes(WAVE_BYTES, "big")
 
 
 @dataclass(frozen=True)
-class Batch:
+class ShuffledBatch:
     """Reports of one wave in random order, under a random id: all that the analyst gets."""
 
     id: bytes
@@ -188,7 +191,7 @@ class Batch:
         return data + _code(survey, key, route(survey).analyst, data)
 
     @classmethod
-    def read(cls, data: bytes, survey: Survey, key: PrivateKey) -> Batch:
+    def read(cls, data: bytes, survey: Survey, key: PrivateKey) -> ShuffledBatch:
         """The batch in untrusted bytes. One that the shuffler did not make is refused."""
         reader = BatchReader(survey, key, len(data))
         reports = reader.feed(data)
@@ -201,11 +204,11 @@ class BatchReader:
 
     def __init__(self, survey: Survey, key: PrivateKey, length: int) -> None:
         self._size, self._rest = inner_size(survey), bytearray()
-        self.count, odd = divmod(length - ID - WAVE - CODE, self._size)
+        self.count, odd = divmod(length - HEAD_BYTES - CODE_BYTES, self._size)
         if self.count < 1 or odd:
             raise ReportError(f"a batch must be a head and reports of {self._size:,} bytes, got {length:,} bytes")
         self._code = hmac.new(_secret(survey, key, route(survey).shuffler, "batch"), digestmod=hashlib.sha256)
-        self._left = length - CODE
+        self._left = length - CODE_BYTES
         self.id, self.wave = b"", -1
 
     def feed(self, data: bytes) -> list[bytes]:
@@ -215,10 +218,11 @@ class BatchReader:
         self._code.update(content)
         self._rest += data
         if self.wave < 0:
-            if len(self._rest) < ID + WAVE:
+            if len(self._rest) < HEAD_BYTES:
                 return []
-            self.id, self.wave = bytes(self._rest[:ID]), int.from_bytes(self._rest[ID : ID + WAVE], "big")
-            del self._rest[: ID + WAVE]
+            self.id = bytes(self._rest[:BATCH_ID_BYTES])
+            self.wave = int.from_bytes(self._rest[BATCH_ID_BYTES:HEAD_BYTES], "big")
+            del self._rest[:HEAD_BYTES]
         end = (len(self._rest) - max(0, len(data) - len(content))) // self._size * self._size
         found = [bytes(self._rest[at : at + self._size]) for at in range(0, end, self._size)]
         del self._rest[:end]

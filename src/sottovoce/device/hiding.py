@@ -15,9 +15,9 @@ import unicodedata
 from collections.abc import Callable
 from typing import Any
 
-from sottovoce.errors import ParameterError, StoreError
-from sottovoce.ledger import Entries
-from sottovoce.personal_key import KEY_BYTES, PersonalKey
+from sottovoce.core.errors import ParameterError, StoreError
+from sottovoce.device.ledger import Entries
+from sottovoce.device.personal_key import KEY_BYTES, PersonalKey
 
 BY_KEY, BY_PASSPHRASE, BY_KEYRING = "personal key", "passphrase", "keyring"
 KEYRING_SERVICE = "sottovoce"

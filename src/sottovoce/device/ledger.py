@@ -17,14 +17,15 @@ from os import PathLike, fspath
 from os.path import exists
 from typing import Any
 
-from sottovoce import ledger_schema, private_files
-from sottovoce.accounting import check_delta, spent
-from sottovoce.errors import ParameterError, Refusal, StoreError
-from sottovoce.privacy import check_epsilon, to_float
+from sottovoce.core.errors import ParameterError, Refusal, StoreError
+from sottovoce.core.privacy import check_epsilon, to_float
+from sottovoce.core.sqlite_file import SQLiteFile
+from sottovoce.device import ledger_schema
+from sottovoce.device.accounting import check_delta, spent
 
 DEFAULT_BUDGET = 10.0
-BUSY = 10.0
-"""Seconds to wait for another process."""
+SETTINGS = ("synchronous = EXTRA", "secure_delete = ON")
+"""EXTRA: a journal whose deletion is forgotten would take back what was charged."""
 
 
 @dataclass(frozen=True)
@@ -44,7 +45,7 @@ class Ledger:
     Unless `create` is false, a file that is missing or empty becomes a new store.
 
     With a delta, the total is bounded by advanced composition; with a unit as well, every answer counts as one of that
-    epsilon, and more of them fit (see `sottovoce.accounting`).
+    epsilon, and more of them fit (see `sottovoce.device.accounting`).
 
     >>> import tempfile
     >>> folder = tempfile.TemporaryDirectory()
@@ -65,12 +66,20 @@ class Ledger:
         self.path = _file(path)
         if not create and not exists(self.path):
             raise StoreError(f"{self.path}: no such store")
-        private_files.prepare_database(self.path)
+        self._file = SQLiteFile(self.path, ledger_schema.APPLICATION_ID, ledger_schema.VERSION, SETTINGS)
         wanted = {"budget": budget, "delta": delta, "unit": unit}
-        with self.transaction() as entries:
-            version = entries.open({name: value for name, value in wanted.items() if value is not None}, create)
-        if version < ledger_schema.VERSION:
-            self._rewrite()
+        with self._connection() as connection:
+            self._file.upgrade(connection, ledger_schema.UPGRADES)
+            with self._file.transaction(connection):
+                is_new = not self._file.version_of(connection)
+                if is_new and not create:
+                    raise StoreError("the file is empty: there is no store in it")
+                given = {name: value for name, value in wanted.items() if value is not None}
+                if is_new:
+                    Entries(connection).make(given)
+                    self._file.set_version(connection, ledger_schema.VERSION)
+                else:
+                    Entries(connection).check(given)
 
     @property
     def budget(self) -> float:
@@ -107,29 +116,16 @@ class Ledger:
         with self.transaction() as entries:
             return entries.owner[name]
 
-    def _rewrite(self) -> None:
-        with self._connection() as file:
-            ledger_schema.rewrite(file)
-
     @contextmanager
     def _connection(self) -> Iterator[sqlite3.Connection]:
-        with _one_line(self.path), closing(sqlite3.connect(self.path, timeout=BUSY, isolation_level=None)) as file:
-            file.execute("PRAGMA synchronous = EXTRA")
-            file.execute("PRAGMA secure_delete = ON")
-            yield file
+        with _one_line(self._file), closing(self._file.connect()) as connection:
+            yield connection
 
     @contextmanager
     def transaction(self) -> Iterator[Entries]:
         """All or nothing: what is written inside lasts once the block ends, and never happened if it fails."""
-        with self._connection() as file:
-            file.execute("BEGIN IMMEDIATE")
-            try:
-                yield Entries(file)
-            except BaseException:
-                if file.in_transaction:  # A full disk ends it by itself.
-                    file.execute("ROLLBACK")
-                raise
-            file.execute("COMMIT")
+        with self._connection() as connection, self._file.transaction(connection):
+            yield Entries(connection)
 
     def __repr__(self) -> str:
         return f"<Ledger {self.path}: {self.spent:.6g} spent of {self.budget:.6g}>"
@@ -141,25 +137,8 @@ class Entries:
     def __init__(self, connection: sqlite3.Connection) -> None:
         self.connection = connection
 
-    def open(self, wanted: Mapping[str, float], create: bool) -> int:
-        """Check the file, or make its tables if it is new; the version of what the file holds."""
-        version = int(self.connection.execute("PRAGMA user_version").fetchone()[0])
-        known = self.connection.execute("PRAGMA application_id").fetchone()[0]
-        if version > ledger_schema.VERSION:
-            newest = ledger_schema.VERSION
-            raise StoreError(f"the store is of version {version}, newer than this program's {newest}: update it")
-        if version and known == ledger_schema.APPLICATION:
-            ledger_schema.update(self.connection, version)
-            self._check(wanted)
-            return version
-        if self.connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
-            raise StoreError("the file is a database of another program")
-        if not create:
-            raise StoreError("the file is empty: there is no store in it")
-        self._make(wanted)
-        return ledger_schema.VERSION
-
-    def _make(self, wanted: Mapping[str, float]) -> None:
+    def make(self, wanted: Mapping[str, float]) -> None:
+        """Make the tables of a new file, with what its owner wants."""
         budget, delta = _budget(wanted.get("budget", DEFAULT_BUDGET)), wanted.get("delta", 0.0)
         unit = wanted.get("unit")
         if unit is not None and not delta:
@@ -168,7 +147,8 @@ class Entries:
         row = (budget, check_delta(delta), unit if unit is None else check_epsilon(unit))
         self.connection.execute("INSERT INTO owner VALUES (?, ?, ?)", row)
 
-    def _check(self, wanted: Mapping[str, float]) -> None:
+    def check(self, wanted: Mapping[str, float]) -> None:
+        """Refuse other wishes than those with which the file was made."""
         owner = self.owner
         for name, value in wanted.items():
             if value != owner[name]:
@@ -265,16 +245,17 @@ class Entries:
 
 
 @contextmanager
-def _one_line(path: str) -> Iterator[None]:
+def _one_line(file: SQLiteFile) -> Iterator[None]:
     """What is wrong with the store, as one error that names the file."""
     try:
         yield
     except StoreError as error:
-        raise StoreError(f"{path}: {error}") from None
+        named = str(error).startswith(f"{file.path}: ")
+        raise error if named else type(error)(f"{file.path}: {error}") from None
     except sqlite3.Error as error:
-        raise StoreError(f"{path}: {' '.join(str(error).split())}") from None
+        raise file.meaning(error) or error from None
     except (UnicodeDecodeError, json.JSONDecodeError):
-        raise StoreError(f"{path}: the store is damaged: it cannot be read") from None
+        raise StoreError(f"{file.path}: the store is damaged: it cannot be read") from None
 
 
 def _file(path: Any) -> str:

@@ -1,18 +1,20 @@
-"""The tables of a device's store, and the way from older versions to this one.
+"""The tables of a device's or curator's store, and the way from older versions to this one.
 
 Version 1 kept a secret, and with each draft a digest of the answers under it: who had the file could try all answers.
-Version 2 has the tables of today, but its file may still hold those bytes. In version 3 the file was written anew.
+Version 2 dropped both, but its file may still hold those bytes. In version 3 the file was written anew.
 Version 4 knows by which personal key a survey was begun.
+Version 5 has a table for the steps of curators, which were kept among the reports, with the number of a step as wave.
 """
 
 from __future__ import annotations
 
 import sqlite3
+from collections.abc import Mapping
 
-APPLICATION = 0x736F7474  # "sott"
-FIRST_VERSION = 1
-TABLES_OF_TODAY = 2
-VERSION = 4
+from sottovoce.core.sqlite_file import REWRITE, Upgrade
+
+APPLICATION_ID = 0x736F7474  # "sott"
+VERSION = 5
 
 OWNER = "CREATE TABLE owner (budget REAL NOT NULL, delta REAL NOT NULL, unit REAL)"
 DRAFTS = """CREATE TABLE drafts (
@@ -21,6 +23,10 @@ DRAFTS = """CREATE TABLE drafts (
 )"""
 HIDING = "CREATE TABLE hiding (way TEXT NOT NULL, salt BLOB NOT NULL, proof BLOB NOT NULL)"
 """How the names of values in memories are hidden: no row, or one. What it takes besides is not in the file."""
+CURATOR_STEPS = """CREATE TABLE curator_steps (
+    task TEXT NOT NULL, step TEXT NOT NULL, answer BLOB NOT NULL, at TEXT NOT NULL, PRIMARY KEY (task, step)
+)"""
+"""What a curator gave out in each step of a task, by the digest of the task."""
 SCHEMA = (
     OWNER,
     HIDING,
@@ -36,6 +42,7 @@ SCHEMA = (
     """CREATE TABLE reports (
     digest TEXT NOT NULL, wave INTEGER NOT NULL, body BLOB NOT NULL, at TEXT NOT NULL, PRIMARY KEY (digest, wave)
 )""",
+    CURATOR_STEPS,
 )
 
 FROM_VERSION_1 = (
@@ -48,31 +55,38 @@ FROM_VERSION_1 = (
     HIDING,
 )
 
+TASK_DIGEST = "length(digest) = 64 AND digest NOT GLOB '*[^0-9a-f]*'"
+"""Tells the digest of a task from that of a survey, which begins with `sha256:`."""
+
+FROM_VERSION_4 = (
+    CURATOR_STEPS,
+    f"""INSERT INTO curator_steps
+    SELECT digest, CASE wave WHEN 0 THEN 'agree' WHEN 1 THEN 'share' WHEN 2 THEN 'confirm' WHEN 3 THEN 'sum' END,
+    body, at FROM reports WHERE {TASK_DIGEST}""",  # noqa: S608
+    f"DELETE FROM reports WHERE {TASK_DIGEST}",  # noqa: S608
+)
+
 
 def make(connection: sqlite3.Connection) -> None:
     """Make the tables in an empty database."""
-    for statement in SCHEMA:
+    _run(connection, SCHEMA)
+
+
+def _run(connection: sqlite3.Connection, statements: tuple[str, ...]) -> None:
+    for statement in statements:
         connection.execute(statement)
-    connection.execute(f"PRAGMA application_id = {APPLICATION}")
-    set_version(connection, VERSION)
 
 
-def update(connection: sqlite3.Connection, version: int) -> None:
-    """Bring the tables up to date, inside a transaction. What they held is then to be written over."""
-    if version == FIRST_VERSION:
-        for statement in FROM_VERSION_1:
-            connection.execute(statement)
-        set_version(connection, TABLES_OF_TODAY)
+def _add_personal_key(connection: sqlite3.Connection) -> None:
+    """Earlier programs added the column before they noted the version: it may be there already."""
     if "key" not in {row[1] for row in connection.execute("PRAGMA table_info(pins)")}:
         connection.execute("ALTER TABLE pins ADD COLUMN key TEXT")
 
 
-def rewrite(connection: sqlite3.Connection) -> None:
-    """Write the whole file anew, outside a transaction: no byte stays of what was ever deleted from it."""
-    connection.execute("PRAGMA temp_store = MEMORY")  # The copy does not lie in a folder that others share.
-    connection.execute("VACUUM")
-    set_version(connection, VERSION)
-
-
-def set_version(connection: sqlite3.Connection, version: int) -> None:
-    connection.execute(f"PRAGMA user_version = {version}")
+UPGRADES: Mapping[int, Upgrade | None] = {
+    1: lambda connection: _run(connection, FROM_VERSION_1),
+    2: REWRITE,
+    3: _add_personal_key,
+    4: lambda connection: _run(connection, FROM_VERSION_4),
+}
+"""How a file leaves each version for the next."""

@@ -25,10 +25,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
 
-from sottovoce import canonical, durable, private_files
-from sottovoce.domain.values import is_missing
-from sottovoce.errors import DomainError, FileError, ParameterError
-from sottovoce.randomness import Source
+from sottovoce.core import canonical, durable, private_files
+from sottovoce.core.domain.values import is_missing
+from sottovoce.core.errors import DomainError, FileError, ParameterError
+from sottovoce.core.randomness import Source
 
 KEY_BYTES = 32
 REPORT_ID_BYTES = 16

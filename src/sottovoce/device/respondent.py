@@ -25,19 +25,19 @@ from datetime import UTC, datetime
 from os import PathLike
 from typing import Any
 
-from sottovoce import envelope, wire
-from sottovoce.drafts import Draft, Drafts
-from sottovoce.errors import DomainError, ParameterError, Refusal, SottovoceError
-from sottovoce.hiding import Hiding
-from sottovoce.ledger import Entries, Ledger
-from sottovoce.mechanisms.longitudinal import Longitudinal
-from sottovoce.personal_key import PersonalKey
-from sottovoce.randomness import SYSTEM, Source
-from sottovoce.review import Price, Review, price, remembering, still_ahead
+from sottovoce.core.errors import DomainError, ParameterError, Refusal, SottovoceError
+from sottovoce.core.randomness import SYSTEM, Source, blur_time
+from sottovoce.device import envelope, wire
+from sottovoce.device.drafts import Draft, Drafts
+from sottovoce.device.hiding import Hiding
+from sottovoce.device.ledger import Entries, Ledger
+from sottovoce.device.personal_key import PersonalKey
+from sottovoce.device.review import Price, Review, price, remembering, still_ahead
+from sottovoce.device.wire import Sendable
+from sottovoce.mechanisms.longitudinal.base import Longitudinal
 from sottovoce.survey import Survey
-from sottovoce.wire import Sendable
 
-MAX_ANSWER = 2**16
+MAX_ANSWER_CHARACTERS = 2**16
 """Characters of an answer's text; no domain has use for more."""
 
 
@@ -213,6 +213,7 @@ class Respondent:
                     report, cost = mechanism._perturb(mechanism._encode(value, source), source), mechanism.epsilon
             except SottovoceError as error:
                 raise type(error)(f"{question.id}: {error}") from None
+            blur_time()
             reports[question.id], costs[question.id] = report, cost
         submission = wire.encode(wire.Submission(self._id(survey, wave), survey.digest, wave, reports, public))
         if survey.shuffle is None:
@@ -266,8 +267,10 @@ def _check_answers(survey: Survey, answers: object) -> None:
     if unknown:
         raise DomainError(f"survey {survey.id} has no question {min(map(str, unknown))!r:.60}")
     for question, answer in answers.items():
-        if isinstance(answer, str) and len(answer) > MAX_ANSWER:
-            raise DomainError(f"{question}: an answer must have at most {MAX_ANSWER:,} characters, got {len(answer):,}")
+        if isinstance(answer, str) and len(answer) > MAX_ANSWER_CHARACTERS:
+            raise DomainError(
+                f"{question}: an answer must have at most {MAX_ANSWER_CHARACTERS:,} characters, got {len(answer):,}"
+            )
     try:
         json.dumps(list(answers.items()), default=repr)  # What cannot be written cannot be shown in a message either.
     except (TypeError, ValueError, RecursionError):

@@ -6,13 +6,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sottovoce.drafts import Drafts
-from sottovoce.errors import ParameterError
-from sottovoce.ledger import Entries
-from sottovoce.mechanisms.longitudinal import Longitudinal
-from sottovoce.privacy import compose
+from sottovoce.core.errors import ParameterError
+from sottovoce.core.privacy import compose
+from sottovoce.device.drafts import Drafts
+from sottovoce.device.ledger import Entries
+from sottovoce.mechanisms.longitudinal.base import Longitudinal
 from sottovoce.survey import Survey
-from sottovoce.survey.item import Item
+from sottovoce.survey.question import Question
 
 
 @dataclass(frozen=True)
@@ -120,7 +120,7 @@ def still_ahead(survey: Survey, memories: Mapping[str, Any], new: int = 0) -> li
     return costs
 
 
-def _bounds(entries: Entries, digest: str, question: Item) -> tuple[float, float]:
+def _bounds(entries: Entries, digest: str, question: Question) -> tuple[float, float]:
     mechanism = question.mechanism
     if not isinstance(mechanism, Longitudinal):
         return mechanism.epsilon, mechanism.epsilon

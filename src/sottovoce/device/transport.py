@@ -7,46 +7,19 @@ What a collector refuses is not sent again; a redirect is not followed.
 from __future__ import annotations
 
 import json
-import random
 import threading
 import time
-import urllib.error
-import urllib.request
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
-from http.client import HTTPException
 from typing import Any
 
-from sottovoce.errors import ParameterError, SottovoceError
-from sottovoce.wire import JSON, Sendable
+from sottovoce.core.errors import ParameterError
+from sottovoce.device.http_client import HTTPClient, Rejected, Undelivered
+from sottovoce.device.wire import JSON, Sendable
+
+__all__ = ["LINES", "Batcher", "Rejected", "Undelivered", "fetch", "post", "send"]
 
 LINES = "application/x-ndjson"
-AGAIN = (408, 425, 429, 500, 502, 503, 504, 507)
-"""Statuses after which the same request may succeed later."""
-
-MAX_ANSWER = 2**21
-FIRST_WAIT = 0.25
-LONGEST_WAIT = 30.0
-
-
-class Rejected(SottovoceError):  # noqa: N818
-    """The collector refused; sending the same again would not help."""
-
-    def __init__(self, status: int, code: str, message: str) -> None:
-        super().__init__(f"refused ({status} {code}): {message}")
-        self.status, self.code = status, code
-
-
-class Undelivered(SottovoceError):  # noqa: N818
-    """No acknowledgement came. It may have arrived all the same: send the same bytes again later."""
-
-
-class _NoRedirect(urllib.request.HTTPRedirectHandler):
-    def redirect_request(self, *_: Any) -> None:
-        return None
-
-
-_OPENER = urllib.request.build_opener(_NoRedirect)
 
 
 def send(
@@ -66,12 +39,13 @@ def send(
     at random so that many devices do not come back at once.
     """
     headers = {"content-type": kind or _kind(body)} | ({"sottovoce-invitation": invitation} if invitation else {})
-    answer = _request(f"{_checked(url)}/reports", body, headers, attempts, timeout, sleep)
+    client = HTTPClient(attempts=attempts, timeout=timeout, sleep=sleep)
+    answer = _request(client, f"{_checked(url)}/reports", body, headers)
     try:
         taken: dict[str, Any] = json.loads(answer)
         return {"accepted": int(taken["accepted"]), "duplicates": int(taken["duplicates"])}
     except (ValueError, KeyError, TypeError):
-        raise Undelivered(f"{url}: the answer is not that of a collector") from None
+        raise Undelivered(f"{url}: {client.unreadable()}") from None
 
 
 def _kind(body: bytes) -> str:
@@ -89,12 +63,13 @@ def post(
     sleep: Callable[[float], None] = time.sleep,
 ) -> bytes:
     """Send bytes to an address until they are acknowledged; the answer."""
-    return _request(_checked(url), body, {"content-type": kind, **(headers or {})}, attempts, timeout, sleep)
+    client = HTTPClient(attempts=attempts, timeout=timeout, sleep=sleep)
+    return _request(client, _checked(url), body, {"content-type": kind, **(headers or {})})
 
 
 def fetch(url: str, *, attempts: int = 8, timeout: float = 10.0, sleep: Callable[[float], None] = time.sleep) -> bytes:
     """The bytes of the published survey at `url`."""
-    return _request(_checked(url), None, {}, attempts, timeout, sleep)
+    return _request(HTTPClient(attempts=attempts, timeout=timeout, sleep=sleep), _checked(url))
 
 
 def _checked(url: str) -> str:
@@ -104,48 +79,12 @@ def _checked(url: str) -> str:
 
 
 def _request(
-    url: str,
-    body: bytes | None,
-    headers: Mapping[str, str],
-    attempts: int,
-    timeout: float,
-    sleep: Callable[[float], None],
+    client: HTTPClient, url: str, body: bytes | None = None, headers: Mapping[str, str] | None = None
 ) -> bytes:
-    reason = "no attempt was made"
-    for attempt in range(attempts):
-        wait = random.uniform(0, min(LONGEST_WAIT, FIRST_WAIT * 2**attempt))
-        try:
-            return _once(url, body, headers, timeout)
-        except urllib.error.HTTPError as error:
-            with error:
-                if error.code not in AGAIN:
-                    raise _rejected(error) from None
-                reason, wait = f"status {error.code}", max(wait, _asked_wait(error))
-        except (OSError, HTTPException, ValueError) as error:
-            reason = str(getattr(error, "reason", "") or error) or type(error).__name__
-        if attempt + 1 < attempts:
-            sleep(wait)
-    raise Undelivered(f"{url}: not acknowledged after {attempts} attempts: {reason}")
-
-
-def _once(url: str, body: bytes | None, headers: Mapping[str, str], timeout: float) -> bytes:
-    request = urllib.request.Request(url, body, {"user-agent": "sottovoce", **headers})  # noqa: S310
-    with _OPENER.open(request, timeout=timeout) as answer:
-        data: bytes = answer.read(MAX_ANSWER)
-        return data
-
-
-def _rejected(error: urllib.error.HTTPError) -> Rejected:
     try:
-        about = json.loads(error.read(MAX_ANSWER))["error"]
-        return Rejected(error.code, str(about["code"])[:80], str(about["message"])[:400])
-    except (OSError, HTTPException, ValueError, KeyError, TypeError):
-        return Rejected(error.code, "unknown", "the answer is not that of a collector")
-
-
-def _asked_wait(error: urllib.error.HTTPError) -> float:
-    text = error.headers.get("retry-after", "")
-    return min(float(text), LONGEST_WAIT) if text.isascii() and text.isdecimal() else 0.0
+        return client.request(url, body, headers)
+    except Undelivered as error:
+        raise Undelivered(f"{url}: {error}") from None
 
 
 class Batcher:

@@ -16,9 +16,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self
 
-from sottovoce import canonical
-from sottovoce.errors import ReportError, SottovoceError
-from sottovoce.reports import Bits, Report
+from sottovoce.core import canonical
+from sottovoce.core.errors import ReportError, SottovoceError
+from sottovoce.core.reports import Bits, Report
 
 if TYPE_CHECKING:
     from sottovoce.mechanisms import Mechanism
@@ -27,11 +27,13 @@ if TYPE_CHECKING:
 JSON = "application/json"
 """The content type of a submission."""
 
-MAX_BYTES = 2**20
-EXACT = 2**53
+MAX_SUBMISSION_BYTES = 2**20
+EXACT_BELOW = 2**53
+"""Whole numbers below this are exact in JSON; larger ones are written as text."""
+
 FIELDS = ("covariates", "id", "reports", "survey", "wave")
-ID = re.compile(r"[0-9a-f]{32}")
-NUMBER = re.compile(r"[1-9][0-9]{15,400}")
+ID_PATTERN = re.compile(r"[0-9a-f]{32}")
+LONG_NUMBER_PATTERN = re.compile(r"[1-9][0-9]{15,400}")
 
 
 class Sendable(bytes):
@@ -86,8 +88,8 @@ def decode(data: bytes, survey: Survey) -> Submission:
     """The submission in untrusted bytes. Whatever the survey does not allow is refused as a whole."""
     if not isinstance(data, bytes | bytearray):
         raise ReportError(f"a submission must be bytes, got {type(data).__name__}")
-    if len(data) > MAX_BYTES:
-        raise ReportError(f"a submission must have at most {MAX_BYTES:,} bytes, got {len(data):,}")
+    if len(data) > MAX_SUBMISSION_BYTES:
+        raise ReportError(f"a submission must have at most {MAX_SUBMISSION_BYTES:,} bytes, got {len(data):,}")
     return check(parse(data), survey)
 
 
@@ -119,7 +121,7 @@ def check(document: object, survey: Survey) -> Submission:
     if not isinstance(document, dict) or set(document) != set(FIELDS):
         raise ReportError(f"a submission must have just the fields {', '.join(FIELDS)}")
     identity, wave = document["id"], document["wave"]
-    if not isinstance(identity, str) or not ID.fullmatch(identity):
+    if not isinstance(identity, str) or not ID_PATTERN.fullmatch(identity):
         raise ReportError(f"an id must be 32 hexadecimal digits, got {identity!r:.60}")
     if document["survey"] != survey.digest:
         raise ReportError(f"the submission is for survey {document['survey']!r:.80}, not for {survey.digest}")
@@ -149,7 +151,7 @@ def _reports(given: object, survey: Survey) -> dict[str, Report | None]:
 def _written(report: Report | None) -> Any:
     if isinstance(report, bytes):
         return base64.urlsafe_b64encode(report).rstrip(b"=").decode("ascii")
-    return str(report) if report is not None and report >= EXACT else report
+    return str(report) if report is not None and report >= EXACT_BELOW else report
 
 
 def _read(question: str, mechanism: Mechanism, written: object) -> Report | None:
@@ -167,7 +169,7 @@ def _parsed(written: object, mechanism: Mechanism) -> object:
     if not isinstance(written, str):
         return written
     if not isinstance(mechanism.shape, Bits):
-        if not NUMBER.fullmatch(written):
+        if not LONG_NUMBER_PATTERN.fullmatch(written):
             raise ReportError(f"a report must be a whole number, got {written!r:.60}")
         return int(written)
     try:

@@ -13,25 +13,25 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from sottovoce.estimate import HashedEstimate
-from sottovoce.estimate.null_law import NullLaw
-from sottovoce.hashing import Hashes, Joined
-from sottovoce.lazy import numpy as np
-from sottovoce.lazy import scipy
-from sottovoce.mechanisms.cohorts import noise, shared
+from sottovoce.core.hashing import Hashes, Joined
+from sottovoce.core.lazy import numpy as np
+from sottovoce.core.lazy import scipy
+from sottovoce.estimates import HashedEstimate
+from sottovoce.estimates.collisions import noise, shared
+from sottovoce.estimates.null_distribution import NullDistribution
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     Floats = NDArray[np.float64]
 
-MOST = 2**10
+MAX_VALUES_TOGETHER = 2**10
 """Values that are estimated together; no more than one for every four buckets of all cohorts, but 16 at least."""
 
-LEAST = 16
+MIN_VALUES_TOGETHER = 16
 
 RIDGE = 1e-10
-LEVEL = 0.05
+SIGNIFICANCE = 0.05
 
 
 @dataclass(frozen=True, eq=False)
@@ -99,7 +99,7 @@ def by_mean(
     frequency = means(sketch, codes)
     collisions = (sketch.spread - other / n - sketch.own * frequency.clip(0, 1) ** 2).clip(0)
     constant, slope = other / n + collisions, (holder - other) / n
-    law = NullLaw(sketch.support, sketch.hashes.functions)
+    law = NullDistribution(sketch.support, sketch.hashes.functions)
     null = np.full(len(labels), sketch.spread)
     return HashedEstimate(labels, frequency, constant, slope, n, epsilon, len(labels), simulated, law, null)
 
@@ -125,7 +125,7 @@ def by_regression(
     buckets, less the values that are there beyond doubt.
     """
     kept = _most_frequent(sketch, codes)
-    fit = Fit(sketch, codes[kept])
+    fit = BucketRegression(sketch, codes[kept])
     frequency, covariance = fit.solution
     made = HashedEstimate(
         labels=[labels[place] for place in kept.tolist()],
@@ -141,12 +141,12 @@ def by_regression(
     return _step_down(made, fit)
 
 
-def _step_down(estimate: HashedEstimate, fit: Fit) -> HashedEstimate:
+def _step_down(estimate: HashedEstimate, fit: BucketRegression) -> HashedEstimate:
     """Take off the values that are there beyond doubt, which may bring more of them to light, until none is new."""
     found = np.zeros(len(estimate), dtype=np.bool_)
     while True:
         estimate = replace(estimate, law=fit.law_without(found, estimate.frequency))
-        now = found | (estimate.p_value <= LEVEL / estimate.candidates)
+        now = found | (estimate.p_value <= SIGNIFICANCE / estimate.candidates)
         if now.sum() == found.sum():
             return estimate
         found = now
@@ -154,13 +154,13 @@ def _step_down(estimate: HashedEstimate, fit: Fit) -> HashedEstimate:
 
 def _most_frequent(sketch: Sketch, codes: NDArray[np.int64]) -> NDArray[np.int64]:
     """The places of the values that can be estimated together, in their order."""
-    most = min(MOST, max(sketch.support.size // 4, LEAST))
+    most = min(MAX_VALUES_TOGETHER, max(sketch.support.size // 4, MIN_VALUES_TOGETHER))
     if len(codes) <= most:
         return np.arange(len(codes))
     return np.sort(np.argsort(-means(sketch, codes), kind="stable")[:most])
 
 
-class Fit:
+class BucketRegression:
     """Weighted least squares of the buckets' shares on the buckets of the values, less what is there by chance."""
 
     def __init__(self, sketch: Sketch, codes: NDArray[np.int64]) -> None:
@@ -193,11 +193,11 @@ class Fit:
         covariance: Floats = solver @ middle @ solver.T
         return frequency, covariance
 
-    def law_without(self, found: NDArray[np.bool_], frequency: Floats) -> NullLaw:
+    def law_without(self, found: NDArray[np.bool_], frequency: Floats) -> NullDistribution:
         """The law of the errors of a value that is not there, from the buckets less the values found."""
         rest = self.shares - self.design @ np.where(found, frequency, 0.0)
         table = (self.sizes * rest).reshape(-1, self.sketch.hashes.buckets)
-        return NullLaw(table, self.sketch.hashes.functions)
+        return NullDistribution(table, self.sketch.hashes.functions)
 
     def _variances(self, frequency: Floats, found: NDArray[np.bool_]) -> Floats:
         """Of each bucket's share: the randomizer's noise, and what values that were not asked about add."""

@@ -15,22 +15,34 @@ from functools import cached_property
 from itertools import accumulate, groupby
 from typing import TYPE_CHECKING, Any
 
-from sottovoce.errors import ParameterError
-from sottovoce.estimate import HashedEstimate
-from sottovoce.estimate.null_law import Laws
-from sottovoce.hashing import Hashes, Joined
-from sottovoce.lazy import numpy as np
-from sottovoce.mechanisms.decoding import Sketch, by_mean, by_regression, row_variances
-from sottovoce.mechanisms.discovery import END, Discovery, tested
+from sottovoce.core.domain.text import END_MARK
+from sottovoce.core.errors import ParameterError
+from sottovoce.core.hashing import Hashes, Joined
+from sottovoce.core.lazy import numpy as np
+from sottovoce.estimates import HashedEstimate
+from sottovoce.estimates.decoding import Sketch, by_mean, by_regression, row_variances
+from sottovoce.estimates.null_distribution import NullDistributions
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from sottovoce.tally import Tally
+    from sottovoce.estimates.tally import Tally
+    from sottovoce.mechanisms.text.discovery import Discovery
+
+REPORTS_PER_GROUP = 20
+"""Each group should have at least so many reports: what is known of the errors holds for many."""
+
+
+def first_whole_span(spans: Sequence[tuple[int, int]], length: int) -> int:
+    """The first of the last spans, all of which tell a text of so many bytes as a whole."""
+    group = len(spans)
+    while group and spans[group - 1][0] == 0 and spans[group - 1][1] > length:
+        group -= 1
+    return group
 
 
 @dataclass(frozen=True, eq=False)
-class Group:
+class GroupSketch:
     """Per cohort of one group, the number of reports and how many of them support each bucket."""
 
     span: tuple[int, int]
@@ -44,7 +56,7 @@ class Counted:
     """The groups of all rounds, in the order of their spans. The mechanism is that of one of the rounds."""
 
     mechanism: Discovery
-    groups: tuple[Group, ...]
+    groups: tuple[GroupSketch, ...]
     simulated: bool
 
     @cached_property
@@ -57,7 +69,7 @@ class Counted:
 
     def tested(self, length: int) -> int:
         """The first of the last groups, all of which tell a text of so many bytes as a whole."""
-        return tested(self.spans, length)
+        return first_whole_span(self.spans, length)
 
     @cached_property
     def whole(self) -> int:
@@ -104,16 +116,14 @@ class Counted:
     def told(self, rows: list[bytes]) -> list[bytes]:
         """Texts as they are told as a whole."""
         labels = self.mechanism.labels(rows)
-        return [label + data + END for label, data in zip(labels, rows, strict=True)]
+        return [label + data + END_MARK for label, data in zip(labels, rows, strict=True)]
 
     def estimate(
         self, labels: Sequence[str | None], method: str, firsts: Sequence[int] | None = None
     ) -> HashedEstimate:
         """The frequencies of texts, each from a first group on, by default all that tell it as a whole."""
         if not self._sizes[self._starts[self.whole] :].any():
-            from sottovoce.mechanisms.discovery_plan import LEAST
-
-            need = f"{LEAST * len(self.groups):,} reports"
+            need = f"{REPORTS_PER_GROUP * len(self.groups):,} reports"
             raise ParameterError(f"not enough data: need about {need}, got {self.n:,}, none of them about a whole text")
         rows = [(label or "").encode() for label in labels]
         if method == "regression":
@@ -133,7 +143,7 @@ class Counted:
             frequency[own], constant[own], null[own] = part.frequency, part.constant, sketch.spread
             slope[own] = part.slope + (1 / sketch.n - 1 / self.n)
             laws.append(part.law)
-        law, epsilon = Laws(tuple(laws), which), self.mechanism.epsilon
+        law, epsilon = NullDistributions(tuple(laws), which), self.mechanism.epsilon
         return HashedEstimate(
             labels, frequency, constant, slope, self.n, epsilon, len(labels), self.simulated, law, null
         )
@@ -158,13 +168,13 @@ def counted(tallies: Sequence[Tally[Any]]) -> Counted:
     return Counted(m, tuple(groups if m.tag else sorted(groups, key=lambda group: group.span)), simulated)
 
 
-def _groups(tally: Tally[Any]) -> Iterator[Group]:
+def _groups(tally: Tally[Any]) -> Iterator[GroupSketch]:
     m: Any = tally.mechanism
     rows = tally.cells.reshape(m.cohorts, -1)
     sizes, support = m._sizes(rows, tally.n), m._inner._support_many(rows[:, : m._inner.cells])
     for at, span in enumerate(m.spans):
         own = slice(at * m.share, (at + 1) * m.share)
-        yield Group(span, Hashes(m.salt, m.buckets, m.share, first=own.start), sizes[own], support[own])
+        yield GroupSketch(span, Hashes(m.salt, m.buckets, m.share, first=own.start), sizes[own], support[own])
 
 
 def _check(rounds: list[Discovery]) -> None:

@@ -14,18 +14,19 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from sottovoce.domain.scale import Scale
-from sottovoce.errors import ParameterError
-from sottovoce.estimate.frequencies import Interval, Row, quantile
-from sottovoce.estimate.result import Result
-from sottovoce.lazy import numpy as np
+from sottovoce.core.domain.scale import Scale
+from sottovoce.core.errors import ParameterError
+from sottovoce.core.lazy import numpy as np
+from sottovoce.estimates.frequencies import Row, quantile
+from sottovoce.estimates.interval import Interval
+from sottovoce.estimates.result import Result
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     Floats = NDArray[np.float64]
 
-ITERATIONS = 10_000
+MAX_ITERATIONS = 10_000
 TOLERANCE = 1e-8
 QUANTILES = (0.1, 0.25, 0.5, 0.75, 0.9)
 
@@ -38,7 +39,7 @@ def smoothed_em(observed: Floats, transition: Floats) -> Floats:
     cells = transition.shape[1]
     kernel = _kernel(cells)
     shares = np.full(cells, 1 / cells)
-    for _ in range(ITERATIONS):
+    for _ in range(MAX_ITERATIONS):
         update = kernel @ (shares * ((observed / (transition @ shares)) @ transition))
         update /= update.sum()
         change = np.abs(update - shares).max()
@@ -145,10 +146,10 @@ class Distribution(Result):
         error = self.cdf_stderr(self.quantile(q), population)
         return (self.quantile(min(q + error, 1)) - self.quantile(max(q - error, 0))) / 2
 
-    def quantile_interval(self, q: float, level: float = 0.95, population: bool = False) -> tuple[float, float]:
+    def quantile_interval(self, q: float, level: float = 0.95, population: bool = False) -> Interval[float]:
         """The quantiles at either end of an interval for the share up to this one; it need not be symmetric."""
         half = quantile(level) * self.cdf_stderr(self.quantile(q), population)
-        return self.quantile(max(q - half, 0)), self.quantile(min(q + half, 1))
+        return Interval(self.quantile(max(q - half, 0)), self.quantile(min(q + half, 1)), level)
 
     def quantile_row(self, q: float, level: float = 0.95, population: bool = False) -> dict[str, float]:
         """A quantile in the form for JSON."""
@@ -250,11 +251,11 @@ class Distribution(Result):
 
     # Showing.
 
-    def interval(self, level: float = 0.95, simultaneous: bool = False, population: bool = False) -> Interval:
+    def interval(self, level: float = 0.95, simultaneous: bool = False, population: bool = False) -> Interval[Floats]:
         """Normal intervals around the shares; simultaneous ones cover all bins at once (Bonferroni)."""
         error = self.population_stderr if population else self.stderr
         half = quantile(level, error.size if simultaneous else 1) * error
-        return Interval(self.frequency - half, self.frequency + half)
+        return Interval(self.frequency - half, self.frequency + half, level)
 
     @cached_property
     def labels(self) -> list[str]:

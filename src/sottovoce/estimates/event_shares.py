@@ -6,16 +6,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from sottovoce.estimate.frequencies import Interval, Row, quantile
-from sottovoce.estimate.result import Labelled
-from sottovoce.lazy import numpy as np
+from sottovoce.core.lazy import numpy as np
+from sottovoce.estimates.frequencies import Row, quantile
+from sottovoce.estimates.interval import Interval
+from sottovoce.estimates.result import Labelled
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 
 @dataclass(frozen=True, eq=False)
-class Sums(Labelled[Row]):
+class EventShares(Labelled[Row]):
     """The share of respondents in each of some events (ranges, or cells of a table), with its errors.
 
     `spread` is the variance about the population: noise, that each device answered one part of the question only, and
@@ -48,11 +49,13 @@ class Sums(Labelled[Row]):
         variance: NDArray[np.float64] = self.spread.clip(0)
         return np.sqrt(variance)
 
-    def interval(self, level: float = 0.95, simultaneous: bool = False, population: bool = False) -> Interval:
+    def interval(
+        self, level: float = 0.95, simultaneous: bool = False, population: bool = False
+    ) -> Interval[NDArray[np.float64]]:
         """Normal intervals; simultaneous ones cover all events at once at the level (Bonferroni)."""
         error = self.population_stderr if population else self.stderr
         half = quantile(level, len(self) if simultaneous else 1) * error
-        return Interval(self.frequency - half, self.frequency + half)
+        return Interval(self.frequency - half, self.frequency + half, level)
 
     def rows(self, level: float = 0.95, simultaneous: bool = False, population: bool = False) -> list[Row]:
         error = self.population_stderr if population else self.stderr

@@ -11,24 +11,18 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from statistics import NormalDist
-from typing import TYPE_CHECKING, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, ClassVar
 
-from sottovoce.errors import ParameterError
-from sottovoce.estimate.result import Labelled
-from sottovoce.lazy import numpy as np
+from sottovoce.core.errors import ParameterError
+from sottovoce.core.lazy import numpy as np
+from sottovoce.estimates.interval import Interval
+from sottovoce.estimates.result import Labelled
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from sottovoce.domain import Domain, Label
-    from sottovoce.privacy import Probability
-
-
-class Interval(NamedTuple):
-    """Lower and upper ends, one of each for every value."""
-
-    low: NDArray[np.float64]
-    high: NDArray[np.float64]
+    from sottovoce.core.domain import Domain, Label
+    from sottovoce.core.privacy import Probability
 
 
 @dataclass(frozen=True)
@@ -36,7 +30,7 @@ class Row:
     """One value's part of an estimate."""
 
     label: Label
-    count: float
+    counts: float
     frequency: float
     stderr: float
     low: float
@@ -106,14 +100,17 @@ class Estimate(Labelled[Row]):
         variance: NDArray[np.float64] = self.stderr**2 + f * (1 - f) / self.n
         return np.sqrt(variance)
 
-    def interval(self, level: float = 0.95, simultaneous: bool = False, population: bool = False) -> Interval:
+    def interval(
+        self, level: float = 0.95, simultaneous: bool = False, population: bool = False
+    ) -> Interval[NDArray[np.float64]]:
         """Score intervals around the unbiased frequencies: every f that a test at the level would not reject.
 
         Each covers its value at the level; simultaneous ones cover all values of the domain at once at the level
         (Bonferroni), also when only the top few are looked at.
         """
         weight = quantile(level, self.domain.size if simultaneous else 1) ** 2 / self.n
-        return Interval(*(self._bound(sign, weight, population) for sign in (-1, 1)))
+        low, high = (self._bound(sign, weight, population) for sign in (-1, 1))
+        return Interval(low, high, level)
 
     def _bound(self, sign: int, weight: float, population: bool) -> NDArray[np.float64]:
         """The f on one side of the estimate where (estimate - f)^2 = weight * variance(f).

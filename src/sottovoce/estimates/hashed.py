@@ -7,12 +7,13 @@ from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
-from sottovoce.errors import DomainError, ParameterError
-from sottovoce.estimate.frequencies import Interval, Row, quantile
-from sottovoce.estimate.null_law import Laws, NullLaw
-from sottovoce.estimate.result import Labelled
-from sottovoce.lazy import load, scipy
-from sottovoce.lazy import numpy as np
+from sottovoce.core.errors import DomainError, ParameterError
+from sottovoce.core.lazy import load, scipy
+from sottovoce.core.lazy import numpy as np
+from sottovoce.estimates.frequencies import Row, quantile
+from sottovoce.estimates.interval import Interval
+from sottovoce.estimates.null_distribution import NullDistribution, NullDistributions
+from sottovoce.estimates.result import Labelled
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -47,7 +48,7 @@ class HashedEstimate(Labelled[Row]):
     epsilon: float
     candidates: int
     simulated: bool = False
-    law: NullLaw | Laws = field(default_factory=NullLaw)
+    law: NullDistribution | NullDistributions = field(default_factory=NullDistribution)
     null: NDArray[np.float64] | None = None
     """The variance if nobody holds the value: what it seems to add to the spread itself is then other values'."""
     covariance: NDArray[np.float64] | None = None
@@ -70,7 +71,9 @@ class HashedEstimate(Labelled[Row]):
         variance: NDArray[np.float64] = self.stderr**2 + share * (1 - share) / self.n
         return np.sqrt(variance)
 
-    def interval(self, level: float = 0.95, simultaneous: bool = False, population: bool = False) -> Interval:
+    def interval(
+        self, level: float = 0.95, simultaneous: bool = False, population: bool = False
+    ) -> Interval[NDArray[np.float64]]:
         """Score intervals: every f from which the estimate is within so many of the standard errors at f.
 
         Simultaneous ones cover all values that were asked about at once (Bonferroni), also when only a few are shown.
@@ -78,11 +81,12 @@ class HashedEstimate(Labelled[Row]):
         """
         return self._interval(level, self.candidates if simultaneous else 1, population)
 
-    def _interval(self, level: float, together: int, population: bool = False) -> Interval:
+    def _interval(self, level: float, together: int, population: bool = False) -> Interval[NDArray[np.float64]]:
         """Intervals so many of which hold at once at the level."""
         deviate = quantile(level, together)
         reaches = {sign: np.maximum(-sign * self.law.point(-sign * deviate), deviate) for sign in (-1, 1)}
-        return Interval(*(self._bound(sign, reach**2, population) for sign, reach in reaches.items()))
+        low, high = (self._bound(sign, reach**2, population) for sign, reach in reaches.items())
+        return Interval(low, high, level)
 
     def _bound(self, sign: int, reach: Any, population: bool) -> NDArray[np.float64]:
         """The f on one side of the estimate where (estimate - f)^2 = reach * variance(f), which is quadratic in f.
@@ -105,18 +109,18 @@ class HashedEstimate(Labelled[Row]):
         chance: NDArray[np.float64] = scipy.special.ndtr(-self.law.deviate(self.frequency / error))
         return chance
 
-    def significant(self, level: float = 0.05, correction: str = "bonferroni") -> HashedEstimate:
+    def significant(self, level: float = 0.95, correction: str = "bonferroni") -> HashedEstimate:
         """The values that are there beyond doubt, most frequent first; perhaps none.
 
-        With `bonferroni`, the probability that any value is shown which nobody holds is at most the level, over all
-        values that were asked about. With `bh` (Benjamini and Hochberg), such values are at most that share of those
-        shown, in expectation.
+        With `bonferroni`, no value is shown that nobody holds, with the probability of the level, over all values that
+        were asked about. With `bh` (Benjamini and Hochberg), at least the share `level` of those shown is held by
+        somebody, in expectation.
         """
         if not 0 < level < 1:
             raise ParameterError(f"level must lie strictly between 0 and 1, got {level}")
         if correction not in CORRECTIONS:
             raise ParameterError(f"correction must be one of {', '.join(CORRECTIONS)}, got {correction!r}")
-        limit = level / self.candidates
+        limit = (1 - level) / self.candidates
         if correction == "bh":
             ordered = np.sort(self.p_value)
             below = np.flatnonzero(ordered <= limit * np.arange(1, ordered.size + 1))
@@ -159,7 +163,7 @@ class HashedEstimate(Labelled[Row]):
     def _places(self) -> dict[str | None, int]:
         return {label: at for at, label in enumerate(self.labels)}
 
-    def __getitem__(self, label: Any) -> Row:
+    def __getitem__(self, label: object) -> Row:
         if label not in self._places:
             raise DomainError(f"the estimate has no value {label!r}")
         return self._take(np.array([self._places[label]])).rows()[0]

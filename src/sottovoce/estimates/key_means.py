@@ -13,16 +13,17 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from sottovoce.estimate.frequencies import Interval, quantile
-from sottovoce.estimate.result import Labelled
-from sottovoce.estimate.shares import Shares
-from sottovoce.lazy import numpy as np
-from sottovoce.privacy import Probability
+from sottovoce.core.lazy import numpy as np
+from sottovoce.core.privacy import Probability
+from sottovoce.estimates.frequencies import quantile
+from sottovoce.estimates.interval import Interval
+from sottovoce.estimates.result import Labelled
+from sottovoce.estimates.shares import Shares
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from sottovoce.domain import Domain, Label
+    from sottovoce.core.domain import Domain, Label
 
 
 @dataclass(frozen=True)
@@ -142,7 +143,9 @@ class KeyMeans(Labelled[KeyRow]):
         variance: NDArray[np.float64] = centred / (self._sample * (p - q) ** 2)
         return variance
 
-    def interval(self, level: float = 0.95, simultaneous: bool = False, population: bool = False) -> Interval:
+    def interval(
+        self, level: float = 0.95, simultaneous: bool = False, population: bool = False
+    ) -> Interval[NDArray[np.float64]]:
         """Score intervals for the means (Fieller's), cut to the range; the whole range where the share may be zero.
 
         They hold the ratios r for which H - r (L + H) lies within so many of its standard errors, those at r itself.
@@ -156,7 +159,7 @@ class KeyMeans(Labelled[KeyRow]):
         a, b = np.where(known, share**2 - bend, 1), share * self._high - bend / 2
         half = np.sqrt((b * b - a * (self._high**2 - reach * q * (1 - q))).clip(0))
         low, high = np.where(known, (b - half) / a, 0), np.where(known, (b + half) / a, 1)
-        return Interval(self._scaled(low.clip(0, 1)), self._scaled(high.clip(0, 1)))
+        return Interval(self._scaled(low.clip(0, 1)), self._scaled(high.clip(0, 1)), level)
 
     def _scaled(self, place: NDArray[np.float64]) -> NDArray[np.float64]:
         low, high = self.bounds

@@ -1,10 +1,10 @@
 """A mean from reports with unbiased values, and its two errors.
 
 Numbers are taken in units of the range and from its middle: u in [-1/2, 1/2]. A report's value t has E[t | u] = u and
-E[t^2 | u] = level + curve u^2, so that an answer at u is told with the variance level + (curve - 1) u^2. About the
-respondents, the error of the average of n values is the mean of these variances over n. It needs the mean of u^2, which
-the mean of t^2 tells, unless curve is zero. Then the square of the mean stands in, which is never larger, so that the
-error is never too small.
+E[t^2 | u] = constant + curve u^2, so that an answer at u is told with the variance constant + (curve - 1) u^2. About
+the respondents, the error of the average of n values is the mean of these variances over n. It needs the mean of u^2,
+which the mean of t^2 tells, unless curve is zero. Then the square of the mean stands in, which is never larger, so that
+the error is never too small.
 """
 
 from __future__ import annotations
@@ -12,18 +12,12 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import cached_property
-from typing import ClassVar, NamedTuple
+from typing import ClassVar
 
-from sottovoce.domain.scale import Scale
-from sottovoce.estimate.frequencies import quantile
-from sottovoce.estimate.result import Result
-
-
-class Ends(NamedTuple):
-    """The two ends of an interval."""
-
-    low: float
-    high: float
+from sottovoce.core.domain.scale import Scale
+from sottovoce.estimates.frequencies import quantile
+from sottovoce.estimates.interval import Interval
+from sottovoce.estimates.result import Result
 
 
 @dataclass(frozen=True)
@@ -58,7 +52,7 @@ class MeanEstimate(Result):
     n: int
     average: float
     second: float
-    level: float
+    constant: float
     curve: float
     epsilon: float
     simulated: bool = False
@@ -85,7 +79,7 @@ class MeanEstimate(Result):
         the most that noise and sampling can come to.
         """
         if self.n == 1:
-            variance = self.level + self.curve / 4 + self._grain
+            variance = self.constant + self.curve / 4 + self._grain
         else:
             variance = (self.second - self.average**2) * self.n / (self.n - 1)
         return self.domain.width * math.sqrt(max(variance, self._least_noise) / self.n)
@@ -101,36 +95,36 @@ class MeanEstimate(Result):
 
     @property
     def _least_noise(self) -> float:
-        return self.level + min(self.curve - 1, 0) / 4
+        return self.constant + min(self.curve - 1, 0) / 4
 
     @property
     def _noise(self) -> float:
         """The mean variance of a report, given the answers."""
-        return self.level + (self.curve - 1) * self._square + self._grain
+        return self.constant + (self.curve - 1) * self._square + self._grain
 
     @property
     def _square(self) -> float:
         """The mean of u^2; of one report nothing can be learnt about it, and the worst is assumed."""
         if self.curve:
             worst = 0.25 if self.curve > 1 else 0.0
-            square = (self.second - self.level) / self.curve if self.n > 1 else worst
+            square = (self.second - self.constant) / self.curve if self.n > 1 else worst
         else:
-            square = self.average**2 - self.level / self.n
+            square = self.average**2 - self.constant / self.n
         return min(max(square, 0.0), 0.25)
 
-    def interval(self, level: float = 0.95, population: bool = False) -> Ends:
+    def interval(self, level: float = 0.95, population: bool = False) -> Interval[float]:
         """A normal interval around the mean; with the kind "rounding" Wilson's, which is better for few reports."""
         if not self.curve:
-            return self._wilson(quantile(level) ** 2 / self.n)
+            return Interval(*self._wilson(quantile(level) ** 2 / self.n), level)
         half = quantile(level) * (self.population_stderr if population else self.stderr)
-        return Ends(self.mean - half, self.mean + half)
+        return Interval(self.mean - half, self.mean + half, level)
 
-    def _wilson(self, z: float) -> Ends:
-        """The means u from which the average is not too far for their own error: (average - u)^2 <= z (level - u^2)."""
+    def _wilson(self, z: float) -> tuple[float, float]:
+        """The means u that the average is near to, by their own error: (average - u)^2 <= z (constant - u^2)."""
         centre = self.average / (1 + z)
-        half = math.sqrt(max(centre**2 - (self.average**2 - z * self.level) / (1 + z), 0.0))
+        half = math.sqrt(max(centre**2 - (self.average**2 - z * self.constant) / (1 + z), 0.0))
         low, width = self.domain.low, self.domain.width
-        return Ends(low + width * (centre - half + 0.5), low + width * (centre + half + 0.5))
+        return low + width * (centre - half + 0.5), low + width * (centre + half + 0.5)
 
     def rows(self, level: float = 0.95, simultaneous: bool = False, population: bool = False) -> list[MeanRow]:
         """One row. There is nothing else to hold at the same time, so that `simultaneous` changes nothing."""

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from sottovoce.lazy import numpy as np
-from sottovoce.lazy import scipy
+from sottovoce.core.lazy import numpy as np
+from sottovoce.core.lazy import scipy
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -23,23 +23,23 @@ if TYPE_CHECKING:
 MAX_CELLS = 2**19
 """Cells that a law is made of; of a still larger table, some cohorts stand for all."""
 
-FINE = 16
+POINTS_PER_DEVIATION = 16
 """Cells are moved to a grid of so many points to the standard deviation of one of them."""
 
-RAREST, COMMON = 1e-9, 0.4
+MIN_TAIL, MAX_TAIL = 1e-9, 0.4
 """Between these probabilities the law is that of the transform."""
 
-REACH = 8.0
+MAX_TRANSFORM_DEVIATE = 8.0
 """The normal deviates between which it is worked out: what is beyond is lost in rounding."""
 
-FARTHEST = 200.0
+MAX_DEVIATE = 200.0
 POINTS = 40
 MOST = 512
 """Points of the curve on either side."""
 
 
 @dataclass(frozen=True, eq=False)
-class NullLaw:
+class NullDistribution:
     """The law of the sum of so many random cells of each row of a table, over its standard deviation.
 
     It is kept as a curve: the normal deviate that is as rare, for each of some points. Without a table it is normal.
@@ -72,16 +72,16 @@ class NullLaw:
         """The point that is as rare as a normal deviate."""
         return float(_interpolate(np.array([deviate]), *self._curve[::-1])[0])
 
-    def take(self, places: NDArray[np.int64]) -> NullLaw:
+    def take(self, places: NDArray[np.int64]) -> NullDistribution:
         """The law of some of the values: it is the same for all of them."""
         return self
 
 
 @dataclass(frozen=True, eq=False)
-class Laws:
+class NullDistributions:
     """One of several laws for each value."""
 
-    laws: tuple[NullLaw, ...]
+    laws: tuple[NullDistribution, ...]
     which: NDArray[np.int64]
 
     def deviate(self, points: Floats) -> Floats:
@@ -93,8 +93,8 @@ class Laws:
     def point(self, deviate: float) -> Floats:
         return np.array([law.point(deviate) for law in self.laws])[self.which]
 
-    def take(self, places: NDArray[np.int64]) -> Laws:
-        return Laws(self.laws, self.which[places])
+    def take(self, places: NDArray[np.int64]) -> NullDistributions:
+        return NullDistributions(self.laws, self.which[places])
 
 
 @dataclass(frozen=True, eq=False)
@@ -112,7 +112,7 @@ class Pool:
     @classmethod
     def of(cls, cells: Floats, draws: int) -> Pool:
         """A cell between two points of the grid goes to both, in proportion: so the mean stays what it was."""
-        step = 1 / (FINE * draws**0.5)
+        step = 1 / (POINTS_PER_DEVIATION * draws**0.5)
         below = np.floor(cells.ravel() / step)
         part, least = cells.ravel() / step - below, int(below.min())
         at = (below - least).astype(np.int64)
@@ -124,7 +124,7 @@ class Pool:
     @cached_property
     def saddles(self) -> tuple[Floats, Floats]:
         """Points and their deviates, all the way out."""
-        tilts = np.geomspace(0.2, FARTHEST, POINTS)
+        tilts = np.geomspace(0.2, MAX_DEVIATE, POINTS)
         cells: Floats = (self.places * self.step).astype(np.float64)
         found: Floats = np.array([_saddle(cells, self.shares, self.draws, tilt) for tilt in (*-tilts[::-1], *tilts)])
         return _rising(*found[np.isfinite(found).all(axis=1)].T)
@@ -134,7 +134,8 @@ class Pool:
         points, deviates = self.saddles
         if points.size < 2:
             return np.zeros(0), np.zeros(0)
-        low, high = np.floor(_interpolate(np.array([-REACH, REACH]), deviates, points) / self.step).astype(np.int64)
+        ends = _interpolate(np.array([-MAX_TRANSFORM_DEVIATE, MAX_TRANSFORM_DEVIATE]), deviates, points)
+        low, high = np.floor(ends / self.step).astype(np.int64)
         size = 2 ** int(np.ceil(np.log2(1.25 * (high - low) + np.ptp(self.places) + 2)))
         one = np.bincount(self.places % size, self.shares, size)
         law = np.roll(np.fft.irfft(np.fft.rfft(one) ** self.draws, size), -low).clip(0)
@@ -152,7 +153,7 @@ def _rising(points: Floats, deviates: Floats) -> tuple[Floats, Floats]:
 
 def _side(at: Floats, beyond: Floats, sign: int) -> tuple[Floats, Floats]:
     """The points on one side, from the outside in, and the deviates of what lies beyond them."""
-    own = np.flatnonzero((beyond[1:] > RAREST) & (beyond[1:] < COMMON) & (sign * at[:-1] < 0))
+    own = np.flatnonzero((beyond[1:] > MIN_TAIL) & (beyond[1:] < MAX_TAIL) & (sign * at[:-1] < 0))
     own = own[:: max(own.size // MOST, 1)]
     return at[own], sign * scipy.special.ndtri(beyond[own + 1])
 

@@ -9,13 +9,13 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from sottovoce.errors import ParameterError
-from sottovoce.lazy import numpy as np
+from sottovoce.core.errors import ParameterError
+from sottovoce.core.lazy import numpy as np
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from sottovoce.estimate import Estimate
+    from sottovoce.estimates import Estimate
 
 
 def clip(estimate: Estimate) -> Estimate:
@@ -61,7 +61,7 @@ def em(estimate: Estimate, iterations: int = 10_000, tolerance: float = 1e-9) ->
         raise ParameterError(f"em needs reports that lean towards the truth, got p = {p} below q = {q}")
     picks = estimate.support / max(estimate.support.sum(), 1)
     own, other = p / (p + (D - 1) * q), q / (p + (D - 1) * q)
-    frequencies = (1 - START) * nearest_distribution(replace(estimate, order=None).unbiased) + START / D
+    frequencies = (1 - UNIFORM_SHARE) * nearest_distribution(replace(estimate, order=None).unbiased) + UNIFORM_SHARE / D
     for _ in range(iterations):
         ratio = picks / (other + (own - other) * frequencies)
         update = frequencies * (other * ratio.sum() + (own - other) * ratio)
@@ -72,7 +72,7 @@ def em(estimate: Estimate, iterations: int = 10_000, tolerance: float = 1e-9) ->
     return _step(replace(estimate, steps=()), "em", frequencies)
 
 
-START = 0.01
+UNIFORM_SHARE = 0.01
 """The share of the uniform distribution in the start of `em`: a value that starts at zero would stay there."""
 
 STEPS = {"clip": clip, "simplex": simplex, "em": em}

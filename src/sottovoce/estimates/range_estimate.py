@@ -5,22 +5,22 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from sottovoce.domain import Domain, Label
-from sottovoce.errors import ParameterError
-from sottovoce.estimate import Result, Row, Sums, quantile
-from sottovoce.lazy import numpy as np
-from sottovoce.mechanisms.moments import Evidence
-from sottovoce.postprocess import nearest_distribution
-from sottovoce.render import label_text
-from sottovoce.tree import Consistency, Tree
+from sottovoce.core.domain import Domain, Label
+from sottovoce.core.errors import ParameterError
+from sottovoce.core.lazy import numpy as np
+from sottovoce.estimates import EventShares, Result, Row, quantile
+from sottovoce.estimates.part_evidence import Evidence
+from sottovoce.estimates.postprocess import nearest_distribution
+from sottovoce.estimates.render import label_text
+from sottovoce.estimates.tree import Consistency, Tree
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-MOST = 2**27
+MAX_WEIGHTS = 2**27
 """Weights held at once: 1 GB."""
 
-SHOWN = 64
+SHOWN_ROWS = 64
 """A table has at most this many rows; single values of a longer domain drown in noise anyway."""
 
 
@@ -74,7 +74,7 @@ class RangeEstimate(Result):
         """The share of answers from `first` to `last`, both included."""
         return self.ranges([(first, last)]).rows(level, population=population)[0]
 
-    def ranges(self, ends: Iterable[tuple[Label, Label]]) -> Sums:
+    def ranges(self, ends: Iterable[tuple[Label, Label]]) -> EventShares:
         """The shares of several ranges, each given by its first and its last label."""
         pairs = [(first, last, self.domain.encode(first), self.domain.encode(last)) for first, last in ends]
         for first, last, start, stop in pairs:
@@ -83,7 +83,7 @@ class RangeEstimate(Result):
         names = [_name(first, last) for first, last, _, _ in pairs]
         return self._sums(names, self._indicators([(start, stop) for _, _, start, stop in pairs]))
 
-    def cdf(self, labels: Iterable[Label] | None = None) -> Sums:
+    def cdf(self, labels: Iterable[Label] | None = None) -> EventShares:
         """The share of answers up to each label (all of them unless some are given)."""
         wanted = list(self.domain.labels if labels is None else labels)
         return self._sums(wanted, self._indicators([(0, self.domain.encode(label)) for label in wanted]))
@@ -125,8 +125,8 @@ class RangeEstimate(Result):
         return low
 
     @cached_property
-    def _shown(self) -> Sums:
-        fitting = [width for width, size in zip(self.tree.widths, self.tree.sizes, strict=True) if size <= SHOWN]
+    def _shown(self) -> EventShares:
+        fitting = [width for width, size in zip(self.tree.widths, self.tree.sizes, strict=True) if size <= SHOWN_ROWS]
         width, last = fitting[-1] if fitting else self.tree.widths[0], self.domain.size - 1
         ends = [(start, min(start + width - 1, last)) for start in range(0, last + 1, width)]
         labels = self.domain.labels
@@ -142,7 +142,7 @@ class RangeEstimate(Result):
     # A range is a row of zeros and ones over the values. What it weighs in each level's frequencies gives its error.
 
     def _indicators(self, ends: Sequence[tuple[int, int]]) -> NDArray[np.float64]:
-        if len(ends) * self.domain.size > MOST:
+        if len(ends) * self.domain.size > MAX_WEIGHTS:
             raise ParameterError(
                 f"{len(ends):,} sums over {self.domain.size:,} values are too many at once: ask for fewer"
             )
@@ -154,13 +154,13 @@ class RangeEstimate(Result):
     def _distributions(self) -> list[NDArray[np.float64]]:
         return self.tree.nodes(nearest_distribution(self.frequency))
 
-    def _sums(self, labels: Sequence[Label], queries: NDArray[np.float64]) -> Sums:
+    def _sums(self, labels: Sequence[Label], queries: NDArray[np.float64]) -> EventShares:
         weights = self._fit.coefficients(queries)
         levels = zip(self.evidence, weights, self._distributions, strict=True)
         spread = np.sum([level.variance(c, f) for level, c, f in levels], axis=0)
         share = queries @ self._distributions[-1]
         sampling = share * (1 - share) / self.n
-        return Sums(labels, queries @ self.frequency, spread, sampling, self.n, self.epsilon, self.simulated)
+        return EventShares(labels, queries @ self.frequency, spread, sampling, self.n, self.epsilon, self.simulated)
 
 
 def _name(first: Label, last: Label) -> str:

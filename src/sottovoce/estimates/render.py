@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from html import escape
 from typing import TYPE_CHECKING, Any
 
-from sottovoce.lazy import load
+from sottovoce.core.lazy import load
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

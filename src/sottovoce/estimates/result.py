@@ -7,21 +7,22 @@ from collections.abc import Sequence
 from dataclasses import asdict, fields
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 
-from sottovoce.errors import DomainError, ParameterError
-from sottovoce.lazy import load
-from sottovoce.render import html_table, interval_plot, label_text, text_table
+from sottovoce.core.errors import DomainError, ParameterError
+from sottovoce.core.lazy import load
+from sottovoce.estimates.render import html_table, interval_plot, label_text, text_table
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-SHOWN = 25
-PLOTTED = 200
+SHOWN_ROWS = 25
+PLOTTED_ROWS = 200
 FRAMES = ("pandas", "polars", "arrow")
 FORMATS = {
-    **dict.fromkeys(("n", "yes", "asked", "count"), ",.0f"),
+    **dict.fromkeys(("n", "yes", "asked", "counts"), ",.0f"),
     **dict.fromkeys(("frequency", "share", "share_stderr", "change"), ".4f"),
 }
-
+HEADINGS = {"counts": "count"}
+"""How a column is called in a table for people, where that is not its name."""
 
 R = TypeVar("R")
 
@@ -90,7 +91,8 @@ class Result(ABC):
         rows = self.rows(level, simultaneous, population)
         middle = [field.name for field in fields(rows[0])[1:-3]]
         digits = FORMATS.get(self.measure, ".6g")
-        header = ["value", *middle, "std. error", _interval_name(level, simultaneous, population)]
+        names = [HEADINGS.get(name, name) for name in middle]
+        header = ["value", *names, "std. error", _interval_name(level, simultaneous, population)]
         cells = [
             [
                 label_text(row.label),
@@ -109,18 +111,18 @@ class Result(ABC):
     ) -> Axes:
         """A dot and its interval for each row. Needs matplotlib; returns the axes."""
         rows = self.rows(level, simultaneous, population)
-        if len(rows) > PLOTTED:
-            raise ParameterError(f"a plot must have at most {PLOTTED} rows, got {len(rows):,}: take the top few")
+        if len(rows) > PLOTTED_ROWS:
+            raise ParameterError(f"a plot must have at most {PLOTTED_ROWS} rows, got {len(rows):,}: take the top few")
         labels = [label_text(row.label) for row in rows]
         values, low, high = ([getattr(row, name) for row in rows] for name in (self.measure, "low", "high"))
         name = f"{self.measure} and its {_interval_name(level, simultaneous, population)}"
         return interval_plot(labels, values, low, high, xlabel=name, title=self.caption, ax=ax)
 
     def __str__(self) -> str:
-        return "\n".join([text_table(*self.table(most=SHOWN)), self.caption])
+        return "\n".join([text_table(*self.table(most=SHOWN_ROWS)), self.caption])
 
     def _repr_html_(self) -> str:
-        return html_table(*self.table(most=SHOWN), self.caption)
+        return html_table(*self.table(most=SHOWN_ROWS), self.caption)
 
 
 class Labelled(Result, Generic[R]):
@@ -133,7 +135,7 @@ class Labelled(Result, Generic[R]):
         @property
         def labels(self) -> Sequence[Any]: ...
 
-    def __getitem__(self, label: Any) -> R:
+    def __getitem__(self, label: object) -> R:
         if label not in self.labels:
             raise DomainError(f"the estimate has no {self.thing} {label!r}")
         row: R = self.rows()[self.labels.index(label)]

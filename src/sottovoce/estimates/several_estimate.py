@@ -7,22 +7,21 @@ from functools import cached_property
 from itertools import product
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from sottovoce.domain import Attributes
-from sottovoce.errors import ParameterError
-from sottovoce.estimate import Result, Row, Sums
-from sottovoce.lazy import numpy as np
-from sottovoce.mechanisms.krr import KRR
-from sottovoce.mechanisms.moments import Evidence
-from sottovoce.mechanisms.parts import Composition, Mixture, Part
-from sottovoce.postprocess import nearest_distribution
-from sottovoce.render import label_text
+from sottovoce.core.domain import Attributes
+from sottovoce.core.errors import ParameterError
+from sottovoce.core.lazy import numpy as np
+from sottovoce.estimates import EventShares, Result, Row
+from sottovoce.estimates.part_evidence import Evidence
+from sottovoce.estimates.postprocess import nearest_distribution
+from sottovoce.estimates.render import label_text
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from sottovoce.tally import Tally
+    from sottovoce.estimates.tally import Tally
+    from sottovoce.mechanisms.compound.combine import Composition, Mixture
 
-MOST = 2**27
+MAX_WEIGHTS = 2**27
 """Weights held at once: 1 GB."""
 
 Table = Callable[[tuple[int, ...]], "tuple[NDArray[np.float64], ...]"]
@@ -41,7 +40,7 @@ class SeveralEstimate(Result):
     epsilon: float
     simulated: bool = False
 
-    def marginal(self, *names: str) -> Sums:
+    def marginal(self, *names: str) -> EventShares:
         """The frequencies of the combinations of the values of some attributes, with their errors."""
         places = tuple(self.domain.index(name) for name in names)
         if not places or len(set(places)) < len(places):
@@ -51,7 +50,9 @@ class SeveralEstimate(Result):
         ordered = tuple(sorted(places))
         columns = (self._arranged(column, ordered, places) for column in self.table_of(ordered))
         frequency, share, spread = columns
-        return Sums(labels, frequency, spread, share * (1 - share) / self.n, self.n, self.epsilon, self.simulated)
+        return EventShares(
+            labels, frequency, spread, share * (1 - share) / self.n, self.n, self.epsilon, self.simulated
+        )
 
     def _arranged(
         self, column: NDArray[np.float64], ordered: tuple[int, ...], places: tuple[int, ...]
@@ -59,11 +60,11 @@ class SeveralEstimate(Result):
         table = column.reshape([self.domain.sizes[place] for place in ordered])
         return table.transpose([ordered.index(place) for place in places]).ravel()
 
-    def __getitem__(self, name: str) -> Sums:
+    def __getitem__(self, name: str) -> EventShares:
         return self.marginal(name)
 
     @cached_property
-    def _each(self) -> dict[str, Sums]:
+    def _each(self) -> dict[str, EventShares]:
         return {name: self.marginal(name) for name in self.domain.names}
 
     def rows(self, level: float = 0.95, simultaneous: bool = False, population: bool = False) -> list[Row]:
@@ -107,7 +108,7 @@ def _rows(sizes: Sequence[int], asked: tuple[int, ...], places: tuple[int, ...])
     for place in places:
         own = own * sizes[place] + codes[asked.index(place)]
     wanted = np.arange(math.prod(sizes[place] for place in places))[:, None]
-    if wanted.size * own.size > MOST:
+    if wanted.size * own.size > MAX_WEIGHTS:
         raise ParameterError(f"a table of {wanted.size:,} sums over {own.size:,} combinations is too large")
     return np.equal(own, wanted).astype(np.float64)
 
@@ -126,7 +127,7 @@ def split(domain: Attributes, combination: Composition, tally: Tally[Any]) -> Se
         mean = counts.sum(axis=tuple(place for place in range(counts.ndim) if place not in places)) / tally.n
         for part in parts:  # The first axis is used up, and the corrected one comes last: in the end order is restored.
             p, q = float(part.p), float(part.q)
-            mean = np.tensordot(mean, (_supported(part) - q) / (p - q), axes=(0, 0))
+            mean = np.tensordot(mean, (part._support_table() - q) / (p - q), axes=(0, 0))
         nearest = nearest_distribution(mean.ravel())
         square = nearest.reshape(mean.shape)
         for axis, part in enumerate(parts):
@@ -136,13 +137,3 @@ def split(domain: Attributes, combination: Composition, tally: Tally[Any]) -> Se
         return mean.ravel(), nearest, (square.ravel() - nearest**2) / tally.n
 
     return SeveralEstimate(domain, table, tally.n, combination.epsilon, tally.simulated)
-
-
-def _supported(part: Part) -> NDArray[np.float64]:
-    """Whether each report supports each value."""
-    values, reports = np.arange(part.domain.size), np.arange(part.shape.outcomes)
-    if isinstance(part, KRR):
-        return np.eye(part.domain.size)
-    cohort, bucket = np.divmod(reports, part.buckets)
-    matches: NDArray[np.bool_] = part.hash(cohort[:, None], values[None, :]) == bucket[:, None]
-    return matches.astype(np.float64)

@@ -17,15 +17,16 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, ClassVar
 
-from sottovoce.estimate.frequencies import Interval, quantile
-from sottovoce.estimate.result import Labelled
-from sottovoce.lazy import numpy as np
+from sottovoce.core.lazy import numpy as np
+from sottovoce.estimates.frequencies import quantile
+from sottovoce.estimates.interval import Interval
+from sottovoce.estimates.result import Labelled
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from sottovoce.domain import Domain, Label
-    from sottovoce.privacy import Probability
+    from sottovoce.core.domain import Domain, Label
+    from sottovoce.core.privacy import Probability
 
 
 @dataclass(frozen=True)
@@ -34,7 +35,7 @@ class ShareRow:
 
     label: Label
     asked: int
-    count: float
+    counts: float
     frequency: float
     stderr: float
     low: float
@@ -110,7 +111,9 @@ class Shares(Labelled[ShareRow]):
         p, q = float(self.p), float(self.q)
         return q * (1 - q) / (p - q) ** 2, (1 - p - q) / (p - q)
 
-    def interval(self, level: float = 0.95, simultaneous: bool = False, population: bool = False) -> Interval:
+    def interval(
+        self, level: float = 0.95, simultaneous: bool = False, population: bool = False
+    ) -> Interval[NDArray[np.float64]]:
         """Score intervals (Wilson's): all shares f that lie within so many of their own standard errors.
 
         With the variance at f, a quadratic, in the place of that at the estimate they hold also when only a few were
@@ -121,7 +124,7 @@ class Shares(Labelled[ShareRow]):
         a, b = 1 + reach * spread, self.frequency + reach * (slope + spread) / 2
         half = np.sqrt((b * b - a * (self.frequency**2 - reach * noise)).clip(0))
         known = self.asked > 0
-        return Interval(np.where(known, (b - half) / a, 0.0), np.where(known, (b + half) / a, 1.0))
+        return Interval(np.where(known, (b - half) / a, 0.0), np.where(known, (b + half) / a, 1.0), level)
 
     def rows(self, level: float = 0.95, simultaneous: bool = False, population: bool = False) -> list[ShareRow]:
         error = self.population_stderr if population else self.stderr

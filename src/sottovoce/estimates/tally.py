@@ -10,12 +10,12 @@ import inspect
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
-from sottovoce.domain.columns import as_arrow
-from sottovoce.errors import ParameterError, ReportError
-from sottovoce.kernels import PART
-from sottovoce.kernels.threads import cores, side_by_side
-from sottovoce.lazy import numpy as np
-from sottovoce.reports import Index, Report, Reports, Shape
+from sottovoce.core.domain.columns import as_arrow
+from sottovoce.core.errors import ParameterError, ReportError
+from sottovoce.core.kernels import PART_ROWS
+from sottovoce.core.kernels.threads import cores, side_by_side
+from sottovoce.core.lazy import numpy as np
+from sottovoce.core.reports import Index, Report, Reports, Shape
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -23,12 +23,12 @@ if TYPE_CHECKING:
 
 MAX_CELLS = 2**28
 MAX_N = 2**53
-FEW = 64
-"""Outcomes are few if there are so many reports of each."""
-SHARES = 4
-"""Shares of a long column for each thread, so that one that is slower leaves some to others."""
-SMALL, PIECE = 2**20, 2**22
-"""Bytes of counts, up to which there are so many shares; and bytes of reports, up to which parts are put together."""
+REPORTS_PER_OUTCOME = 64
+"""Count outcomes first when a column has at least this many reports per possible outcome."""
+SHARES_PER_THREAD = 4
+"""A long column is cut into so many shares for each thread, so that a slow thread leaves some to others."""
+SMALL_COUNTS_BYTES, PIECE_BYTES = 2**20, 2**22
+"""With more bytes of counts, a thread has one share. Parts of a column are joined up to so many bytes of reports."""
 
 R = TypeVar("R", covariant=True)
 
@@ -49,7 +49,7 @@ class Countable(Protocol[R]):
 
 
 class Tally(Generic[R]):
-    """The counts of a mechanism's reports. It starts empty; `add` and `merge` are the only changes.
+    """The counts of a mechanism's reports. It starts empty, and changes by `add...` and `merge` alone.
 
     >>> from sottovoce import KRR
     >>> t = KRR(["a", "b", "c"], epsilon=1.0).tally()
@@ -78,10 +78,7 @@ class Tally(Generic[R]):
         counting = Counting(self.mechanism, n)
         for counted in side_by_side(counting.counted, counting.shares(parts, n)):
             counting.counts += counted
-        self.cells += counting.cells()
-        self.n += n
-        self.simulated |= simulated
-        return self
+        return self.add_counts(counting.cells(), n, simulated)
 
     def _parts(self, reports: Any) -> list[NDArray[Any]]:
         """A column of reports as NumPy sees it, in the parts that it comes in. Some are yet to be checked."""
@@ -103,14 +100,20 @@ class Tally(Generic[R]):
             reports = shape.check_many(reports)
         return [np.asarray(reports)]
 
+    def add_counts(self, cells: NDArray[np.int64], n: int, simulated: bool = False) -> Tally[R]:
+        """Add the cells of n reports that were counted elsewhere: by another thread, or on another machine."""
+        if cells.shape != self.cells.shape or n < 0 or (cells < 0).any() or (cells > n).any():
+            raise ReportError(f"counts of {n:,} reports must be {self.cells.size:,} cells from 0 to {n:,}")
+        self.cells += cells
+        self.n += n
+        self.simulated |= simulated
+        return self
+
     def merge(self, other: Tally[R]) -> Tally[R]:
         """Add another tally of the same mechanism to this one."""
         if not isinstance(other, Tally) or other.mechanism != self.mechanism:
             raise ReportError(f"{other!r:.200} cannot be merged into a tally of {self.mechanism!r}")
-        self.cells += other.cells
-        self.n += other.n
-        self.simulated |= other.simulated
-        return self
+        return self.add_counts(other.cells, other.n, other.simulated)
 
     def estimate(self, **options: Any) -> R:
         """What the reports tell, with its errors: an `Estimate` of frequencies, or what else the mechanism is for.
@@ -153,10 +156,7 @@ class Tally(Generic[R]):
             raise ReportError(f"the cells of a tally must add up to {n * mechanism.marks}, got {sum(cells)}")
         if not isinstance(data["simulated"], bool):
             raise ReportError(f"simulated must be true or false, got {data['simulated']!r}")
-        tally = cls(mechanism)
-        tally.n, tally.simulated = n, data["simulated"]
-        tally.cells += np.array(cells, dtype=np.int64)
-        return tally
+        return cls(mechanism).add_counts(np.array(cells, dtype=np.int64), n, data["simulated"])
 
     def __eq__(self, other: object) -> bool:
         return (
@@ -184,7 +184,7 @@ class Counting:
 
     def __init__(self, mechanism: Countable[Any], expected: int) -> None:
         self._mechanism, shape = mechanism, mechanism.shape
-        self._few = shape if isinstance(shape, Index) and FEW * shape.outcomes <= expected else None
+        self._few = shape if isinstance(shape, Index) and REPORTS_PER_OUTCOME * shape.outcomes <= expected else None
         cells = self._few.outcomes if self._few else mechanism.cells
         self.counts: NDArray[np.int64] = np.zeros(cells, dtype=np.int64)
 
@@ -193,16 +193,16 @@ class Counting:
 
     def shares(self, parts: list[NDArray[Any]], n: int) -> list[list[NDArray[Any]]]:
         """What threads have to do side by side."""
-        if n <= PART:
+        if n <= PART_ROWS:
             return [parts] if n else []
-        count = cores() * (SHARES if self.counts.nbytes <= SMALL else 1)
-        return list(_shares(parts, max(PART, self.counts.size, -(-n // count))))
+        count = cores() * (SHARES_PER_THREAD if self.counts.nbytes <= SMALL_COUNTS_BYTES else 1)
+        return list(_shares(parts, max(PART_ROWS, self.counts.size, -(-n // count))))
 
     def counted(self, parts: list[NDArray[Any]]) -> NDArray[np.int64]:
         """What parts of a column would add to the counts. They are checked."""
         counts, size, shape = np.zeros_like(self.counts), self.counts.size, self._mechanism.shape
-        step = max(PART, size)
-        for part in _pieces(parts, min(step, max(size, PIECE // shape.empty(1).nbytes))):
+        step = max(PART_ROWS, size)
+        for part in _pieces(parts, min(step, max(size, PIECE_BYTES // shape.empty(1).nbytes))):
             if self._few:
                 counts += self._few.counts(part)
                 continue

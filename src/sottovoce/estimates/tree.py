@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from sottovoce.lazy import numpy as np
+from sottovoce.core.lazy import numpy as np
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

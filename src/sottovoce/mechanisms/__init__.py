@@ -1,120 +1,83 @@
-"""The mechanisms, one file each, and the way back from JSON to a mechanism."""
+"""The mechanisms, one file each. A name is imported when it is first used, so that a device loads what it runs.
+
+This file alone lists them, in the order in which they are shown. All else is declared by their classes:
+see `sottovoce.mechanisms.base.Mechanism` for what, and `sottovoce.mechanisms.registry` for what follows from it.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from importlib import import_module
+from typing import TYPE_CHECKING
 
-from sottovoce.domain import Domain
-from sottovoce.errors import ParameterError, SottovoceError
-from sottovoce.mechanisms.base import Mechanism
-from sottovoce.mechanisms.bloom import Bloom
-from sottovoce.mechanisms.changes import Changes
-from sottovoce.mechanisms.choose import choose
-from sottovoce.mechanisms.dbitflip import DBitFlip
-from sottovoce.mechanisms.discovery import Discovery
-from sottovoce.mechanisms.hadamard import Hadamard
-from sottovoce.mechanisms.hashed import Hashed
-from sottovoce.mechanisms.key_value import KeyValue
-from sottovoce.mechanisms.krr import KRR
-from sottovoce.mechanisms.local_hash import LocalHash
-from sottovoce.mechanisms.longitudinal import Longitudinal
-from sottovoce.mechanisms.mean import Mean
-from sottovoce.mechanisms.memoized import Memoized
-from sottovoce.mechanisms.projective import Projective
-from sottovoce.mechanisms.pure import Pure
-from sottovoce.mechanisms.randomized_response import RandomizedResponse
-from sottovoce.mechanisms.ranges import Ranges
-from sottovoce.mechanisms.sets import Sets
-from sottovoce.mechanisms.several import Several
-from sottovoce.mechanisms.square_wave import SquareWave
-from sottovoce.mechanisms.subset import Subset
-from sottovoce.mechanisms.unary import Unary
+if TYPE_CHECKING:
+    from sottovoce.mechanisms.base import Mechanism as Mechanism
+    from sottovoce.mechanisms.compound.key_value import KeyValue as KeyValue
+    from sottovoce.mechanisms.compound.ranges import Ranges as Ranges
+    from sottovoce.mechanisms.compound.sets import Sets as Sets
+    from sottovoce.mechanisms.compound.several import Several as Several
+    from sottovoce.mechanisms.frequency.choose import choose as choose
+    from sottovoce.mechanisms.frequency.hadamard import Hadamard as Hadamard
+    from sottovoce.mechanisms.frequency.krr import KRR as KRR
+    from sottovoce.mechanisms.frequency.local_hash import LocalHash as LocalHash
+    from sottovoce.mechanisms.frequency.projective import Projective as Projective
+    from sottovoce.mechanisms.frequency.randomized_response import RandomizedResponse as RandomizedResponse
+    from sottovoce.mechanisms.frequency.subset import Subset as Subset
+    from sottovoce.mechanisms.frequency.unary import Unary as Unary
+    from sottovoce.mechanisms.longitudinal.base import Longitudinal as Longitudinal
+    from sottovoce.mechanisms.longitudinal.changes import Changes as Changes
+    from sottovoce.mechanisms.longitudinal.dbitflip import DBitFlip as DBitFlip
+    from sottovoce.mechanisms.longitudinal.memoized import Memoized as Memoized
+    from sottovoce.mechanisms.numeric.mean import Mean as Mean
+    from sottovoce.mechanisms.numeric.square_wave import SquareWave as SquareWave
+    from sottovoce.mechanisms.registry import FREQUENCIES as FREQUENCIES
+    from sottovoce.mechanisms.registry import REGISTRY as REGISTRY
+    from sottovoce.mechanisms.registry import build as build
+    from sottovoce.mechanisms.registry import mechanism as mechanism
+    from sottovoce.mechanisms.text.bloom import Bloom as Bloom
+    from sottovoce.mechanisms.text.discovery import Discovery as Discovery
+    from sottovoce.mechanisms.text.hashed import Hashed as Hashed
 
-__all__ = [
-    "FREQUENCIES",
-    "KRR",
-    "REGISTRY",
-    "Bloom",
-    "Changes",
-    "DBitFlip",
-    "Discovery",
-    "Hadamard",
-    "Hashed",
-    "KeyValue",
-    "LocalHash",
-    "Longitudinal",
-    "Mean",
-    "Mechanism",
-    "Memoized",
-    "Projective",
-    "RandomizedResponse",
-    "Ranges",
-    "Sets",
-    "Several",
-    "SquareWave",
-    "Subset",
-    "Unary",
-    "build",
-    "choose",
-    "mechanism",
-]
+MECHANISMS = {
+    "RandomizedResponse": "frequency.randomized_response",
+    "KRR": "frequency.krr",
+    "Unary": "frequency.unary",
+    "LocalHash": "frequency.local_hash",
+    "Subset": "frequency.subset",
+    "Hadamard": "frequency.hadamard",
+    "Projective": "frequency.projective",
+    "Sets": "compound.sets",
+    "KeyValue": "compound.key_value",
+    "Mean": "numeric.mean",
+    "SquareWave": "numeric.square_wave",
+    "Ranges": "compound.ranges",
+    "Several": "compound.several",
+    "Memoized": "longitudinal.memoized",
+    "DBitFlip": "longitudinal.dbitflip",
+    "Changes": "longitudinal.changes",
+    "Hashed": "text.hashed",
+    "Bloom": "text.bloom",
+    "Discovery": "text.discovery",
+}
+"""The class of each mechanism, and its file. `sottovoce` exports them all."""
 
-KINDS: tuple[type[Mechanism], ...] = (
-    RandomizedResponse,
-    KRR,
-    Unary,
-    LocalHash,
-    Subset,
-    Hadamard,
-    Projective,
-    Sets,
-    KeyValue,
-    Mean,
-    SquareWave,
-    Ranges,
-    Several,
-    Memoized,
-    DBitFlip,
-    Changes,
-    Hashed,
-    Bloom,
-    Discovery,
-)
-REGISTRY: dict[str, type[Mechanism]] = {kind.name: kind for kind in KINDS}
+_HOMES = MECHANISMS | {
+    "FREQUENCIES": "registry",
+    "Longitudinal": "longitudinal.base",
+    "Mechanism": "base",
+    "REGISTRY": "registry",
+    "build": "registry",
+    "choose": "frequency.choose",
+    "mechanism": "registry",
+}
 
 
-FREQUENCIES = {n: kind for n, kind in REGISTRY.items() if issubclass(kind, Pure) and not issubclass(kind, Longitudinal)}
+def __getattr__(name: str) -> object:
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value: object = getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
+    globals()[name] = value
+    return value
 
 
-def build(name: str, domain: Domain, epsilon: float, max_bits: int | None = None) -> Pure:
-    """A frequency mechanism by its name, in its optimal kind; "auto" leaves the choice to `choose`."""
-    if name == "auto":
-        return choose(domain, epsilon, max_bits=max_bits)
-    if name not in FREQUENCIES:
-        raise ParameterError(f"a mechanism must be auto or one of {', '.join(FREQUENCIES)}, got {name!r}")
-    make: Any = FREQUENCIES[name]
-    built: Pure = make(domain=domain, epsilon=epsilon)
-    if max_bits is not None and built.bits > max_bits:
-        raise ParameterError(
-            f"{name} takes {built.bits} bits for {domain.size} values, more than max_bits = {max_bits}"
-        )
-    return built
-
-
-def mechanism(data: Mapping[str, Any]) -> Mechanism:
-    """The mechanism that `to_dict` wrote down. What does not add up is refused.
-
-    >>> m = KRR(["a", "b", "c"], epsilon=1.0)
-    >>> mechanism(m.to_dict()) == m
-    True
-    """
-    name = data.get("mechanism") if isinstance(data, Mapping) else data
-    if not isinstance(name, str) or name not in REGISTRY:
-        raise ParameterError(f"a mechanism must be one of {', '.join(REGISTRY)}, got {name!r:.80}")
-    try:
-        return REGISTRY[name].from_dict(dict(data))
-    except SottovoceError:
-        raise
-    except (TypeError, ValueError, ArithmeticError, LookupError, AttributeError) as error:  # JSON of another shape.
-        raise ParameterError(f"{name} cannot be read: {type(error).__name__}: {error!s:.80}") from None
+def __dir__() -> list[str]:
+    return sorted(_HOMES)

@@ -14,24 +14,24 @@ from dataclasses import fields
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from sottovoce.domain import Domain
-from sottovoce.domain.columns import as_column, is_divisible
-from sottovoce.errors import ParameterError
-from sottovoce.kernels import PART, occurrences
-from sottovoce.kernels.threads import side_by_side
-from sottovoce.lazy import numpy as np
-from sottovoce.randomness import SYSTEM, Keystream, Source
-from sottovoce.reports import Report, Reports, Shape
-from sottovoce.tally import Tally
+from sottovoce.core.domain import Domain
+from sottovoce.core.domain.columns import as_column, is_divisible
+from sottovoce.core.errors import ParameterError
+from sottovoce.core.kernels import PART_ROWS, occurrences
+from sottovoce.core.kernels.threads import side_by_side
+from sottovoce.core.lazy import numpy as np
+from sottovoce.core.randomness import SYSTEM, Keystream, Source, blur_time
+from sottovoce.core.reports import Report, Reports, Shape
+from sottovoce.estimates.tally import Tally
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from sottovoce.domain import Label
-    from sottovoce.estimate import Result
+    from sottovoce.core.domain import Label
+    from sottovoce.estimates import Result
 
-MAX_CHANNEL = 2**20
-ROWS, BYTES = 2**17, 2**23
+MAX_CHANNEL_ENTRIES = 2**20
+ROWS_AT_ONCE, REPORT_BYTES_AT_ONCE = 2**17, 2**23
 """Answers randomized at a time, and bytes of reports, so that the work stays near the processor."""
 
 
@@ -39,6 +39,11 @@ class Mechanism(ABC):
     """A randomizer for one answer. Subclasses are frozen dataclasses."""
 
     name: ClassVar[str]
+    """Its name in JSON. A class that declares one is a mechanism that `sottovoce` exports, under the class's name."""
+    question_kinds: ClassVar[tuple[str, ...]] = ()
+    """The kinds of survey question that may name it as their mechanism."""
+    question_names: ClassVar[tuple[str, ...]] = ()
+    """How a question names it, if that is not by its name."""
     domain_type: ClassVar[type[Any]] = Domain
     domain: Any
 
@@ -62,7 +67,7 @@ class Mechanism(ABC):
     def channel(self) -> dict[Label, dict[Report, Fraction]]:
         """The exact law: the probability of each report, for each value. For small mechanisms only."""
         cells = self.domain.size * 2**self.bits
-        if cells > MAX_CHANNEL:
+        if cells > MAX_CHANNEL_ENTRIES:
             about = f"2^{cells.bit_length() - 1}"
             raise ParameterError(f"a channel must have at most 2^20 entries to be listed, got about {about}")
         return {label: self._law(code) for code, label in self._codes()}
@@ -83,7 +88,9 @@ class Mechanism(ABC):
 
     def randomize(self, value: object) -> Report:
         """One report for one answer, with the operating system's randomness."""
-        return self._perturb(self._encode(value, SYSTEM), SYSTEM)
+        report = self._perturb(self._encode(value, SYSTEM), SYSTEM)
+        blur_time()
+        return report
 
     def _encode(self, value: object, source: Source) -> int:
         """The code of an answer. A number may be rounded at random."""
@@ -106,10 +113,11 @@ class Mechanism(ABC):
         if not in_parts:
             column = self._encode_many(column, stream, first_row)
         data = self.shape.empty(len(column))
-        parts, rows = range(0, len(column), PART), max(1, min(ROWS, BYTES // max(1, data[:1].nbytes)))
+        parts = range(0, len(column), PART_ROWS)
+        rows = max(1, min(ROWS_AT_ONCE, REPORT_BYTES_AT_ONCE // max(1, data[:1].nbytes)))
 
         def fill(start: int, own: Keystream) -> None:
-            stop = min(start + PART, len(column))
+            stop = min(start + PART_ROWS, len(column))
             with own.settled():
                 for at in range(start, stop, rows):
                     some = slice(at, min(at + rows, stop))  # What is behind the part belongs to another thread.
@@ -207,7 +215,7 @@ class Mechanism(ABC):
         return f"{type(self).__name__}({self.domain.size} values, epsilon={self.epsilon:.6g})"
 
 
-def _to_json(value: Any) -> Any:
+def _to_json(value: object) -> object:
     if hasattr(value, "to_dict"):
         return value.to_dict()
     return float(value) if isinstance(value, Fraction) else value

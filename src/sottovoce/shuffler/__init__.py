@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from sottovoce import durable
-from sottovoce.errors import FileError
+from sottovoce.core import durable
+from sottovoce.core.errors import FileError
 from sottovoce.shuffler.app import Shuffler
 from sottovoce.shuffler.store import ShufflerStore
 from sottovoce.survey import Survey
 
 __all__ = ["Shuffler", "ShufflerStore", "open_store"]
 
-FILE = "shuffler.sqlite"
+STORE_FILE = "shuffler.sqlite"
 
 
 def open_store(data: str | Path, survey: Survey, extra: int | None = None) -> ShufflerStore:
@@ -22,4 +22,4 @@ def open_store(data: str | Path, survey: Survey, extra: int | None = None) -> Sh
         durable.make_folder(folder, 0o700)
     except OSError as error:
         raise FileError(f"{folder}: cannot be made: {error.strerror}") from None
-    return ShufflerStore(folder / FILE, survey, extra)
+    return ShufflerStore(folder / STORE_FILE, survey, extra)

@@ -6,23 +6,18 @@ import asyncio
 import functools
 from collections.abc import Callable
 from datetime import UTC, datetime
-from typing import Any, Unpack
+from typing import Any, ClassVar, Unpack
 
-from sottovoce import envelope
-from sottovoce.collector.hosts import from_a_page, host_of, is_loopback
-from sottovoce.collector.http import Problem, Request, Response
-from sottovoce.collector.metrics import SHUFFLER, Metrics
-from sottovoce.collector.records import Unavailable
-from sottovoce.collector.service import Limits, Service
-from sottovoce.errors import ParameterError, ReportError
-from sottovoce.sealing import PrivateKey
+from sottovoce.core.errors import ParameterError, ReportError, StoreUnavailable
+from sottovoce.core.sealing import PrivateKey
+from sottovoce.device import envelope
 from sottovoce.shuffler.forwarder import Forwarder
-from sottovoce.shuffler.store import Letter, ShufflerStore
+from sottovoce.shuffler.store import InnerEnvelope, ShufflerStore
+from sottovoce.web.http import Problem, Request, Response
+from sottovoce.web.service import Limits, Service
 
-FEW = 8
-"""Envelopes of a request that are opened on the spot; more are opened in a thread."""
-
-HERE = ("127.0.0.1", "::1", "")
+OPENED_AT_ONCE = 8
+"""So many envelopes of a request are opened in the event loop; more are opened in a thread."""
 
 
 class Shuffler(Service):
@@ -31,6 +26,13 @@ class Shuffler(Service):
     `url` is the address of the survey at its collector, such as https://host/v1/surveys/sleep. What is counted is shown
     to this machine alone: who knows how much waits knows when to come.
     """
+
+    public_metrics: ClassVar = False
+    counters: ClassVar = {
+        "batches": "Batches delivered.",
+        "forwarded": "Reports delivered in batches.",
+        "undelivered": "Attempts to deliver a batch that failed, by reason.",
+    }
 
     def __init__(
         self,
@@ -44,7 +46,6 @@ class Shuffler(Service):
         **limits: Unpack[Limits],
     ) -> None:
         super().__init__(store, **limits)
-        self.metrics = Metrics(SHUFFLER)
         self.store, self.survey, self.key, self.max_body, self.clock = store, store.survey, key, max_body, clock
         if str(key.public) != envelope.route(self.survey).shuffler:
             raise ParameterError(f"the key must be that of the survey's shuffler, got the one of {key.public}")
@@ -72,19 +73,19 @@ class Shuffler(Service):
     async def take(self, request: Request) -> Response:
         """Take off the outer envelopes and wait until the inner ones are durable."""
         try:
-            letters = await self._letters(request)
+            envelopes = await self._inner_envelopes(request)
         except Problem as problem:
             self.metrics.add("rejected", problem.code)
             problem.headers |= self.origins
             raise
-        outcome = await self.written(letters)
+        outcome = await self.add(envelopes)
         self.forwarder.wake()
         self.metrics.add("accepted", count=outcome.accepted)
         self.metrics.add("duplicates", count=outcome.duplicates)
         body = {"accepted": outcome.accepted, "duplicates": outcome.duplicates}
         return Response(200, body, headers=self.origins)
 
-    async def _letters(self, request: Request) -> list[Letter]:
+    async def _inner_envelopes(self, request: Request) -> list[InnerEnvelope]:
         if request.kind != envelope.SEALED:
             raise Problem(415, "bad_type", f"the content-type must be {envelope.SEALED}")
         expires = self.survey.expires
@@ -94,9 +95,9 @@ class Shuffler(Service):
         if not data or len(data) % self.size:
             raise Problem(400, "malformed", f"the body must be envelopes of {self.size:,} bytes, got {len(data):,}")
         opened = functools.partial(self._opened, data)
-        return opened() if len(data) <= FEW * self.size else await self.parse(opened)
+        return opened() if len(data) <= OPENED_AT_ONCE * self.size else await self.parse(opened)
 
-    def _opened(self, data: bytes) -> list[Letter]:
+    def _opened(self, data: bytes) -> list[InnerEnvelope]:
         parts = [data[at : at + self.size] for at in range(0, len(data), self.size)]
         try:
             return [envelope.take_off(self.survey, self.key, part) for part in parts]
@@ -105,13 +106,10 @@ class Shuffler(Service):
 
     async def health(self, request: Request) -> Response:
         if not self.forwarder.is_alive():
-            raise Unavailable("nothing is forwarded")
+            raise StoreUnavailable("nothing is forwarded")
         return await super().health(request)
 
-    async def show_metrics(self, request: Request) -> Response:
-        passed_on = request.header(b"forwarded") or request.header(b"x-forwarded-for")
-        if request.address not in HERE or passed_on or not is_loopback(host_of(request)) or from_a_page(request):
-            raise Problem(404, "not_found", "there is nothing at this address")
+    async def measure(self) -> dict[str, int]:
         waiting = sum((await asyncio.to_thread(self.store.waiting)).values())
-        text = self.metrics.text(waiting=waiting, undelivered_batches=len(await asyncio.to_thread(self.store.batches)))
-        return Response(200, text.encode(), "text/plain; version=0.0.4; charset=utf-8")
+        batches = len(await asyncio.to_thread(self.store.batches))
+        return {**self.gauges(), "waiting": waiting, "undelivered_batches": batches}

@@ -11,12 +11,12 @@ import time
 from collections.abc import Callable
 from datetime import UTC, datetime
 
-from sottovoce import envelope, transport
-from sottovoce.collector.metrics import Metrics
-from sottovoce.errors import SottovoceError
-from sottovoce.sealing import PrivateKey
+from sottovoce.core.errors import SottovoceError
+from sottovoce.core.sealing import PrivateKey
+from sottovoce.device import envelope, transport
+from sottovoce.device.http_client import Rejected, Undelivered
 from sottovoce.shuffler.store import ShufflerStore
-from sottovoce.transport import Rejected, Undelivered
+from sottovoce.web.metrics import Metrics
 
 
 class Forwarder(threading.Thread):

@@ -11,15 +11,15 @@ import sqlite3
 from collections import defaultdict
 from collections.abc import Iterable
 
-FIRST = 256
+FIRST_SLOTS = 256
 """Places at first; there are twice as many when half of them are taken."""
 
-WAVE, TAG = 4, 16
-HEAD = 1 + WAVE + TAG
-PUT = "UPDATE slots SET data = ? WHERE slot = ?"
-NEW = "INSERT INTO slots VALUES (?, ?)"
+WAVE_BYTES, TAG_BYTES = 4, 16
+HEAD_BYTES = 1 + WAVE_BYTES + TAG_BYTES
+WRITE_SLOT = "UPDATE slots SET data = ? WHERE slot = ?"
+INSERT_SLOT = "INSERT INTO slots VALUES (?, ?)"
 
-RANDOM = secrets.SystemRandom()
+SYSTEM_RANDOM = secrets.SystemRandom()
 """The random bits of the operating system."""
 
 
@@ -27,7 +27,7 @@ class Slots:
     """The table of places, and what is remembered of it while its file is open."""
 
     def __init__(self, connection: sqlite3.Connection, width: int) -> None:
-        self.connection, self.empty = connection, bytes(HEAD + width)
+        self.connection, self.empty = connection, bytes(HEAD_BYTES + width)
         self.free: list[int] = []
         self.taken: defaultdict[int, dict[bytes, int]] = defaultdict(dict)  # For each wave its tags, with their places.
         for slot, data in connection.execute("SELECT slot, data FROM slots"):
@@ -35,7 +35,7 @@ class Slots:
 
     def _note(self, slot: int, data: bytes) -> None:
         if data[0]:
-            self.taken[int.from_bytes(data[1 : 1 + WAVE], "big")][data[1 + WAVE : HEAD]] = slot
+            self.taken[int.from_bytes(data[1 : 1 + WAVE_BYTES], "big")][data[1 + WAVE_BYTES : HEAD_BYTES]] = slot
         else:
             self.free.append(slot)
 
@@ -45,34 +45,34 @@ class Slots:
     def make_room(self, count: int) -> None:
         """Have at least as many free places as taken ones, after so many more; if not, all move to new places."""
         room = len(self.free) + len(self)
-        size = room or FIRST
+        size = room or FIRST_SLOTS
         while size < 2 * (len(self) + count):
             size *= 2
         if size == room:
             return
         old = [bytes(row[0]) for row in self.connection.execute("SELECT data FROM slots") if row[0][0]]
-        data = dict(zip(RANDOM.sample(range(size), len(old)), old, strict=True))
+        data = dict(zip(SYSTEM_RANDOM.sample(range(size), len(old)), old, strict=True))
         self.connection.execute("DELETE FROM slots")
-        self.connection.executemany(NEW, ((slot, data.get(slot, self.empty)) for slot in range(size)))
+        self.connection.executemany(INSERT_SLOT, ((slot, data.get(slot, self.empty)) for slot in range(size)))
         self.free.clear()
         self.taken.clear()
         for slot in range(size):
             self._note(slot, data.get(slot, self.empty))
 
     def put(self, wave: int, tag: bytes, inner: bytes) -> None:
-        at = RANDOM.randrange(len(self.free))
+        at = SYSTEM_RANDOM.randrange(len(self.free))
         self.free[at], self.free[-1] = self.free[-1], self.free[at]
         slot = self.taken[wave][tag] = self.free.pop()
-        self.connection.execute(PUT, (b"\1" + wave.to_bytes(WAVE, "big") + tag + inner, slot))
+        self.connection.execute(WRITE_SLOT, (b"\1" + wave.to_bytes(WAVE_BYTES, "big") + tag + inner, slot))
 
     def read(self, wave: int) -> dict[bytes, bytes]:
         """The envelopes of a wave, by their tags."""
-        mark = b"\1" + wave.to_bytes(WAVE, "big")
+        mark = b"\1" + wave.to_bytes(WAVE_BYTES, "big")
         rows = self.connection.execute("SELECT data FROM slots")
-        return {data[1 + WAVE : HEAD]: data[HEAD:] for (data,) in rows if data.startswith(mark)}
+        return {data[1 + WAVE_BYTES : HEAD_BYTES]: data[HEAD_BYTES:] for (data,) in rows if data.startswith(mark)}
 
     def clear(self, wave: int, tags: Iterable[bytes]) -> None:
         """Overwrite what waits under some tags."""
         slots = sorted(self.taken[wave].pop(tag) for tag in tags)
-        self.connection.executemany(PUT, [(self.empty, slot) for slot in slots])
+        self.connection.executemany(WRITE_SLOT, [(self.empty, slot) for slot in slots])
         self.free += slots

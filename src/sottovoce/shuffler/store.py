@@ -16,21 +16,20 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from sottovoce import envelope
-from sottovoce.collector import sqlite
-from sottovoce.collector.records import Outcome
-from sottovoce.envelope import Batch
-from sottovoce.errors import ParameterError, StoreError
-from sottovoce.shuffler.slots import RANDOM, TAG, Slots
+from sottovoce.core.errors import ParameterError, StoreError
+from sottovoce.core.sqlite_file import SQLiteFile
+from sottovoce.device import envelope
+from sottovoce.device.envelope import ShuffledBatch
+from sottovoce.shuffler.slots import SYSTEM_RANDOM, TAG_BYTES, Slots
 from sottovoce.survey import Survey
+from sottovoce.web.block_outcome import BlockOutcome
 
-APPLICATION = 0x736F7368  # "sosh"
+APPLICATION_ID = 0x736F7368  # "sosh"
 VERSION = 1
-BUSY = 2.0
-"""Seconds to wait for a process that has just ended."""
+BUSY_SECONDS = 2.0
+"""How long to wait for a process that has just ended."""
 
-MOST = 100_000
-"""Reports in one batch."""
+MAX_BATCH_REPORTS = 100_000
 
 SETTINGS = (
     "locking_mode = EXCLUSIVE", "journal_mode = TRUNCATE", "synchronous = FULL", "secure_delete = ON",
@@ -44,7 +43,7 @@ CREATE TABLE seen (tag BLOB PRIMARY KEY) WITHOUT ROWID;
 CREATE TABLE batches (id BLOB PRIMARY KEY, wave INTEGER NOT NULL, reports BLOB NOT NULL) WITHOUT ROWID
 """
 
-Letter = tuple[int, bytes]
+InnerEnvelope = tuple[int, bytes]
 """A wave and an inner envelope."""
 
 
@@ -56,13 +55,16 @@ class ShufflerStore:
     the others wait for the next.
     """
 
-    def __init__(self, path: str | Path, survey: Survey, extra: int | None = None, most: int = MOST) -> None:
+    def __init__(
+        self, path: str | Path, survey: Survey, extra: int | None = None, most: int = MAX_BATCH_REPORTS
+    ) -> None:
         self.path, self.survey = Path(path), survey
         self.minimum, self.width = envelope.route(survey).minimum, envelope.inner_size(survey)
         self.extra = max(1, self.minimum // 10) if extra is None else extra
         self.most = min(max(most, self.minimum), envelope.most_reports(survey))
         if self.extra < 0:
             raise ParameterError(f"extra must be at least 0, got {extra}")
+        self._file = SQLiteFile(self.path, APPLICATION_ID, VERSION, SETTINGS, BUSY_SECONDS)
         self._lock = threading.RLock()
         self._connection: sqlite3.Connection | None = None
         self._slots: Slots
@@ -82,22 +84,14 @@ class ShufflerStore:
                 connection.execute("COMMIT")
             except BaseException as error:
                 self.close()
-                meaning = sqlite.meaning(error, self.path) if isinstance(error, Exception) else None
+                meaning = self._file.meaning(error) if isinstance(error, Exception) else None
                 if meaning is None:
                     raise
                 raise meaning from error
 
     def _open(self) -> sqlite3.Connection:
-        if not self.path.exists():  # To close a file drops all locks that this process holds on it, SQLite's too.
-            os.close(os.open(self.path, os.O_RDWR | os.O_CREAT, 0o600))
-        made = sqlite3.connect(self.path, timeout=BUSY, isolation_level=None, check_same_thread=False)
-        self._connection = made
-        for setting in SETTINGS:
-            made.execute(f"PRAGMA {setting}")
-        numbers = [made.execute(f"PRAGMA {name}").fetchone()[0] for name in ("application_id", "user_version")]
-        if numbers != [APPLICATION, VERSION]:
-            if any(numbers) or made.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
-                raise StoreError(f"{self.path}: is the database of another program, or of another version of this one")
+        made = self._connection = self._file.connect()
+        if not self._file.version_of(made):
             self._make(made)
         digest, self._secret = made.execute("SELECT digest, secret FROM about").fetchone()
         if digest != self.survey.digest:
@@ -106,13 +100,11 @@ class ShufflerStore:
         return made
 
     def _make(self, connection: sqlite3.Connection) -> None:
-        connection.execute("BEGIN IMMEDIATE")
-        for statement in SCHEMA.split(";"):
-            connection.execute(statement)
-        connection.execute("INSERT INTO about VALUES (?, ?)", (self.survey.digest, secrets.token_bytes(32)))
-        connection.execute(f"PRAGMA application_id = {APPLICATION}")
-        connection.execute(f"PRAGMA user_version = {VERSION}")
-        connection.execute("COMMIT")
+        with self._file.transaction(connection):
+            for statement in SCHEMA.split(";"):
+                connection.execute(statement)
+            connection.execute("INSERT INTO about VALUES (?, ?)", (self.survey.digest, secrets.token_bytes(32)))
+            self._file.set_version(connection, VERSION)
 
     def check(self) -> None:
         """Raise an error if the file cannot be used."""
@@ -127,7 +119,7 @@ class ShufflerStore:
 
     # Envelopes come in.
 
-    def add(self, posts: Sequence[Sequence[Letter]]) -> list[Outcome]:
+    def add(self, posts: Sequence[Sequence[InnerEnvelope]]) -> list[BlockOutcome]:
         """Keep the envelopes of many requests in one transaction; on return they are durable.
 
         One that waits already, or ever did, is not kept again.
@@ -137,7 +129,7 @@ class ShufflerStore:
             self._slots.make_room(sum(map(len, posts)))
             for post in posts:
                 new = sum([self._put(connection, wave, inner) for wave, inner in post])
-                outcomes.append(Outcome(accepted=new, duplicates=len(post) - new))
+                outcomes.append(BlockOutcome(accepted=new, duplicates=len(post) - new))
         return outcomes
 
     def _put(self, connection: sqlite3.Connection, wave: int, inner: bytes) -> bool:
@@ -150,7 +142,7 @@ class ShufflerStore:
 
     def _tag(self, wave: int, inner: bytes) -> bytes:
         """What is remembered of an envelope: a code under a secret of the store."""
-        return hmac.digest(self._secret, wave.to_bytes(envelope.WAVE, "big") + inner, hashlib.sha256)[:TAG]
+        return hmac.digest(self._secret, wave.to_bytes(envelope.WAVE_BYTES, "big") + inner, hashlib.sha256)[:TAG_BYTES]
 
     def waiting(self) -> dict[int, int]:
         """How many envelopes of each wave wait."""
@@ -180,7 +172,7 @@ class ShufflerStore:
             found = connection.execute("SELECT least FROM thresholds WHERE wave = ?", (wave,)).fetchone()
             if found:
                 return int(found[0])
-            least = self.minimum + RANDOM.randint(0, self.extra)
+            least = self.minimum + SYSTEM_RANDOM.randint(0, self.extra)
             connection.execute("INSERT INTO thresholds VALUES (?, ?)", (wave, least))
             return least
 
@@ -189,12 +181,14 @@ class ShufflerStore:
         with self._transaction() as connection:
             waiting = self._slots.read(wave)
             tags = list(waiting)
-            RANDOM.shuffle(tags)
+            SYSTEM_RANDOM.shuffle(tags)
             del tags[self.most :]
             if len(tags) < self.minimum:
                 raise StoreError(f"a batch must have at least {self.minimum} reports, got {len(tags)}")
             reports = b"".join([waiting[tag] for tag in tags])
-            connection.execute("INSERT INTO batches VALUES (?, ?, ?)", (os.urandom(envelope.ID), wave, reports))
+            connection.execute(
+                "INSERT INTO batches VALUES (?, ?, ?)", (os.urandom(envelope.BATCH_ID_BYTES), wave, reports)
+            )
             connection.executemany("INSERT INTO seen VALUES (?)", sorted((tag,) for tag in tags))
             connection.execute("DELETE FROM thresholds WHERE wave = ?", (wave,))
             self._slots.clear(wave, tags)
@@ -205,10 +199,10 @@ class ShufflerStore:
         with self._transaction() as connection:
             return [bytes(row[0]) for row in connection.execute("SELECT id FROM batches")]
 
-    def batch(self, name: bytes) -> Batch:
+    def batch(self, name: bytes) -> ShuffledBatch:
         with self._transaction() as connection:
             wave, data = connection.execute("SELECT wave, reports FROM batches WHERE id = ?", (name,)).fetchone()
-        return Batch(name, wave, [data[at : at + self.width] for at in range(0, len(data), self.width)])
+        return ShuffledBatch(name, wave, [data[at : at + self.width] for at in range(0, len(data), self.width)])
 
     def delivered(self, name: bytes) -> None:
         """Forget a batch that the collector has."""

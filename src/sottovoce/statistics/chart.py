@@ -6,32 +6,34 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from sottovoce.estimate import Distribution, Estimate, MeanEstimate, Result, Shares
-from sottovoce.inference.bounded import anytime_mean, reach
-from sottovoce.inference.sequences import anytime, anytime_ends
-from sottovoce.lazy import numpy as np
+from sottovoce.core.lazy import numpy as np
+from sottovoce.estimates import Distribution, Estimate, MeanEstimate, Result, Shares
+from sottovoce.estimates.range_estimate import RangeEstimate
+from sottovoce.estimates.render import label_text
 from sottovoce.mechanisms import Mean, SquareWave
-from sottovoce.mechanisms.range_estimate import RangeEstimate
-from sottovoce.render import label_text
+from sottovoce.statistics.sequences.bounded_mean import anytime_mean, reach
+from sottovoce.statistics.sequences.confidence_sequence import anytime, anytime_interval
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     Floats = NDArray[np.float64]
 
-ROWS = 250
+MAX_ROWS = 250
 """Rows shown of a question, the most frequent ones."""
 
-DIGITS = 7
-DOUBT = 0.99
+SIGNIFICANT_DIGITS = 7
+IMPOSSIBLE_LEVEL = 0.99
+"""Coverage of the intervals that tell which rows no chance explains."""
+
 QUANTILES = (0.1, 0.25, 0.5, 0.75, 0.9)
-AHEAD = 64
-POINTS = 25
-"""How many times as many reports the expected width of intervals is drawn for, and at how many points."""
+CURVE_FACTOR = 64
+CURVE_POINTS = 25
+"""The expected width of intervals is drawn from n / CURVE_FACTOR to n * CURVE_FACTOR reports, at so many points."""
 
 
 @dataclass(frozen=True)
-class Columns:
+class ChartColumns:
     """What the rows have in common, one number each; `anytime` and `raw` are None where there is no such thing."""
 
     labels: Sequence[str]
@@ -51,10 +53,10 @@ class Columns:
         return {"labels": list(self.labels), **plain, **ends}
 
 
-def figures(tally: Any, level: float) -> dict[str, Any]:
+def chart_numbers(tally: Any, level: float) -> dict[str, Any]:
     """All of one question, in a form for JSON."""
     result = tally.estimate()
-    found = columns(tally, result, level)
+    found = chart_columns(tally, result, level)
     total = result.domain.size if isinstance(result, Estimate | Shares) else len(found.labels)
     return {
         "measure": result.measure,
@@ -66,7 +68,7 @@ def figures(tally: Any, level: float) -> dict[str, Any]:
     }
 
 
-def columns(tally: Any, result: Result, level: float) -> Columns:
+def chart_columns(tally: Any, result: Result, level: float) -> ChartColumns:
     """The rows of a result: all of them, or of many values the most frequent ones in their order."""
     if isinstance(result, Estimate | Shares):
         return _shares(result, level)
@@ -75,19 +77,20 @@ def columns(tally: Any, result: Result, level: float) -> Columns:
     other = [np.array([getattr(row, name) for row in about]) for name in ("stderr", "low", "high")]
     labels = [label_text(row.label) for row in rows]
     ends = (plain[2], plain[3]), (other[1], other[2])
-    return Columns(labels, plain[0], plain[1], other[0], *ends, _peeking(tally, result, level), _sent(tally, result))
+    more = _peeking(tally, result, level), _sent(tally, result)
+    return ChartColumns(labels, plain[0], plain[1], other[0], *ends, *more)
 
 
-def _shares(result: Estimate | Shares, level: float) -> Columns:
+def _shares(result: Estimate | Shares, level: float) -> ChartColumns:
     size = result.domain.size
-    top = np.sort(np.argsort(-result.frequency, kind="stable")[:ROWS]) if size > ROWS else np.arange(size)
+    top = np.sort(np.argsort(-result.frequency, kind="stable")[:MAX_ROWS]) if size > MAX_ROWS else np.arange(size)
     supporting, asked = (result.yes, result.asked) if isinstance(result, Shares) else (result.support, result.n)
     raw = np.divide(supporting, np.maximum(asked, 1))
     intervals = [result.interval(level), result.interval(level, population=True), anytime(result, level)]
     labels = [label_text(result.labels[place]) for place in top.tolist()]
     own, about, peeking = [(low[top], high[top]) for low, high in intervals]
     errors = result.stderr[top], result.population_stderr[top]
-    return Columns(labels, result.frequency[top], *errors, own, about, peeking, raw[top])
+    return ChartColumns(labels, result.frequency[top], *errors, own, about, peeking, raw[top])
 
 
 def _peeking(tally: Any, result: Result, level: float) -> tuple[Floats, Floats] | None:
@@ -111,10 +114,10 @@ def _sent(tally: Any, result: Result) -> Floats | None:
     return None
 
 
-def curve(tally: Any, result: Result, found: Columns, level: float) -> dict[str, Any]:
+def curve(tally: Any, result: Result, found: ChartColumns, level: float) -> dict[str, Any]:
     """How wide the widest interval is likely to be after other numbers of reports: half of it, for each kind."""
     n = result.n
-    counts = np.unique(np.geomspace(max(n / AHEAD, 10), n * AHEAD, POINTS).round())
+    counts = np.unique(np.geomspace(max(n / CURVE_FACTOR, 10), n * CURVE_FACTOR, CURVE_POINTS).round())
     drawn: dict[str, Any] = {"n": counts.astype(int).tolist()}
     for kind in ("respondents", "population"):
         low, high = getattr(found, kind)
@@ -123,7 +126,7 @@ def curve(tally: Any, result: Result, found: Columns, level: float) -> dict[str,
     return drawn
 
 
-def _ahead(tally: Any, result: Result, found: Columns, counts: Floats, level: float) -> Floats | None:
+def _ahead(tally: Any, result: Result, found: ChartColumns, counts: Floats, level: float) -> Floats | None:
     if found.anytime is None:
         return None
     if isinstance(result, MeanEstimate):
@@ -132,7 +135,7 @@ def _ahead(tally: Any, result: Result, found: Columns, counts: Floats, level: fl
         return None
     widest = int(np.argmax(found.anytime[1] - found.anytime[0]))
     asked = counts if isinstance(result, Estimate) else counts / result.domain.size
-    low, high = anytime_ends(found.raw[widest] * asked, asked, float(result.p), float(result.q), 1 - level)
+    low, high = anytime_interval(found.raw[widest] * asked, asked, float(result.p), float(result.q), level)
     return (high - low) / 2
 
 
@@ -140,10 +143,10 @@ def impossible(result: Result, labels: Sequence[str]) -> list[str]:
     """Rows that no chance explains: their interval at 99%, for all rows at once, lies outside what there is."""
     bounds = (result.domain.low, result.domain.high) if isinstance(result, MeanEstimate) else (0.0, 1.0)
     if isinstance(result, Estimate | Shares):
-        low, high = result.interval(DOUBT, simultaneous=True)
-        named = np.flatnonzero((high < bounds[0]) | (low > bounds[1]))[:ROWS]
+        low, high = result.interval(IMPOSSIBLE_LEVEL, simultaneous=True)
+        named = np.flatnonzero((high < bounds[0]) | (low > bounds[1]))[:MAX_ROWS]
         return [label_text(result.labels[place]) for place in named.tolist()]
-    rows = result.rows(DOUBT, simultaneous=True)
+    rows = result.rows(IMPOSSIBLE_LEVEL, simultaneous=True)
     return [label for label, row in zip(labels, rows, strict=True) if row.high < bounds[0] or row.low > bounds[1]]
 
 
@@ -164,4 +167,4 @@ def rounded(column: Any) -> list[float] | None:
     """As many digits as a chart or a table can show: what is sent to many pages should be short."""
     if column is None:
         return None
-    return [float(f"{value:.{DIGITS}g}") for value in np.atleast_1d(column).tolist()]
+    return [float(f"{value:.{SIGNIFICANT_DIGITS}g}") for value in np.atleast_1d(column).tolist()]

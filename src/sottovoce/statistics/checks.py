@@ -5,14 +5,14 @@ from __future__ import annotations
 from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any
 
-from sottovoce.errors import ParameterError
-from sottovoce.lazy import numpy as np
-from sottovoce.privacy import to_float
+from sottovoce.core.errors import ParameterError
+from sottovoce.core.lazy import numpy as np
+from sottovoce.core.privacy import to_float
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-SUMS_TO = 1e-6
+SUM_TOLERANCE = 1e-6
 """How far the sum of given frequencies may be from one: they may have been rounded for print."""
 
 
@@ -59,7 +59,7 @@ def check_distribution(frequencies: Any, length: int) -> NDArray[np.float64]:
     array = _numbers(frequencies, "frequencies")
     if array.shape != (length,):
         raise ParameterError(f"frequencies must be those of {length} values, got an array of shape {array.shape}")
-    if not (array >= 0).all() or not abs(float(array.sum()) - 1) <= SUMS_TO:
+    if not (array >= 0).all() or not abs(float(array.sum()) - 1) <= SUM_TOLERANCE:
         raise ParameterError(f"frequencies must not be negative and must add up to one, got {frequencies!r:.60}")
     distribution: NDArray[np.float64] = array / array.sum()
     return distribution

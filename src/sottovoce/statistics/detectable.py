@@ -8,20 +8,26 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from fractions import Fraction
 from statistics import NormalDist
-from typing import Any
 
-from sottovoce.errors import ParameterError
-from sottovoce.inference.checks import check_level, check_number, check_share, check_whole
-from sottovoce.inference.difference import Group
-from sottovoce.lazy import scipy
+from sottovoce.core.errors import ParameterError
+from sottovoce.core.lazy import scipy
+from sottovoce.statistics.checks import check_level, check_number, check_share, check_whole
+from sottovoce.statistics.proportions.difference import YesCounts
 
-LEAST = 1e-12
+EFFECT_PRECISION = 1e-12
 """Effects are found to within this."""
 
 
 def detectable(
-    n: int, p: Any, q: Any, base: float = 0.5, level: float = 0.95, power: float = 0.8, increase: bool = True
+    n: int,
+    p: float | Fraction,
+    q: float | Fraction,
+    base: float = 0.5,
+    level: float = 0.95,
+    power: float = 0.8,
+    increase: bool = True,
 ) -> float:
     """How far a proportion must lie above a known base (or below it) to be told from it; infinite if no room is enough.
 
@@ -41,8 +47,8 @@ def detectable(
 
 def detectable_change(
     n: int | tuple[int, int],
-    p: Any,
-    q: Any,
+    p: float | Fraction,
+    q: float | Fraction,
     base: float = 0.5,
     level: float = 0.95,
     power: float = 0.8,
@@ -90,13 +96,13 @@ def _smallest(
     room = 1 - base if increase else base
     if short(room) < 0:
         return math.inf
-    if short(LEAST) >= 0:
+    if short(EFFECT_PRECISION) >= 0:
         return 0.0
-    return float(scipy.optimize.brentq(short, LEAST, room, xtol=LEAST))
+    return float(scipy.optimize.brentq(short, EFFECT_PRECISION, room, xtol=EFFECT_PRECISION))
 
 
-def _group(n: object, p: object, q: object) -> Group:
-    group = Group(0, check_whole(n, "n", 1), check_share(p, "p"), check_share(q, "q"))
+def _group(n: object, p: object, q: object) -> YesCounts:
+    group = YesCounts(0, check_whole(n, "n", 1), check_share(p, "p"), check_share(q, "q"))
     if group.p == group.q:
         raise ParameterError(f"p must differ from q, or answers say nothing, got {group.p:g} twice")
     return group

@@ -10,36 +10,45 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
-from sottovoce.domain import Domain
-from sottovoce.errors import DomainError, ParameterError, ReportError
-from sottovoce.estimate import Estimate
-from sottovoce.inference import histogram_plots
-from sottovoce.inference.checks import check_counts, check_distribution, check_level, check_share
-from sottovoce.inference.mixture import most_likely
-from sottovoce.inference.proportion import Proportion
-from sottovoce.inference.result import TestResult
-from sottovoce.inference.supports import check_entries, distinct, supported
-from sottovoce.lazy import numpy as np
-from sottovoce.lazy import scipy
+from sottovoce.core.domain import Domain
+from sottovoce.core.errors import DomainError, ParameterError, ReportError
+from sottovoce.core.lazy import numpy as np
+from sottovoce.core.lazy import scipy
+from sottovoce.core.reports import Index, Report, Reports
+from sottovoce.estimates import Estimate
+from sottovoce.estimates.interval import Interval
+from sottovoce.estimates.render import label_text, text_table
+from sottovoce.estimates.tally import Tally
 from sottovoce.mechanisms import KRR, Hadamard, LocalHash, Mechanism, Projective, Subset, Unary
-from sottovoce.render import label_text, text_table
-from sottovoce.reports import Index, Report, Reports
-from sottovoce.tally import Tally
+from sottovoce.statistics import likelihood_plots
+from sottovoce.statistics.checks import check_counts, check_distribution, check_level, check_share
+from sottovoce.statistics.histograms.mixture import most_likely
+from sottovoce.statistics.histograms.supports import check_entries, distinct, supported
+from sottovoce.statistics.hypothesis_result import TestResult
+from sottovoce.statistics.proportions.proportion import Proportion
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from numpy.typing import NDArray
+    from numpy.typing import ArrayLike, NDArray
 
-    from sottovoce.domain import Label
+    from sottovoce.core.domain import Label
 
 TWO_VALUED = (KRR, Unary, Subset, LocalHash, Hadamard, Projective)
 """Here a report is e^epsilon times as likely for the values that it supports as for any other."""
 
 
-def likelihood(source: Any, data: Any) -> Likelihood:
+class MatrixDesign(Protocol):
+    """Anything with the probability of each answer (columns) under each truth (rows): every survey design has it."""
+
+    @property
+    def matrix(self) -> Sequence[Sequence[float | Fraction]]: ...
+
+
+def likelihood(source: Mechanism | MatrixDesign, data: Reports | Tally[Any] | ArrayLike) -> Likelihood:
     """The likelihood of a histogram, from the reports of a mechanism or the answers to a design.
 
     A mechanism takes its `Reports`, or a `Tally` or counts where these tell how often each report came (k-ary,
@@ -142,7 +151,7 @@ class Likelihood:
             return math.inf  # An answer was given that could not be.
         return max(2 * (self.maximum - self._loglik(laws, most_likely(laws, self.counts))), 0.0)
 
-    def interval(self, label: Label, level: float = 0.95) -> tuple[float, float]:
+    def interval(self, label: Label, level: float = 0.95) -> Interval[float]:
         """The frequencies that the test of one value does not reject: the profile likelihood interval, in [0, 1]."""
         code, cut = self._code(label), float(scipy.special.chdtri(1, 1 - check_level(level)))
         best = float(self.frequency[code])
@@ -155,7 +164,7 @@ class Likelihood:
                 scipy.optimize.brentq(lambda f: min(self._profile(code, f), beyond) - cut, best, bound, xtol=1e-10)
             )
 
-        return end(0.0), end(1.0)
+        return Interval(end(0.0), end(1.0), level)
 
     def _code(self, label: Label) -> int:
         if label not in self.labels:
@@ -166,13 +175,13 @@ class Likelihood:
 
     def plot(self, label: Label, level: float = 0.95, ax: Axes | None = None) -> Axes:
         """The profile of one value's frequency, cut where its interval at the level ends. Needs matplotlib."""
-        return histogram_plots.profile(self, label, check_level(level), ax)
+        return likelihood_plots.profile(self, label, check_level(level), ax)
 
     def surface(self, level: float = 0.95, ax: Axes | None = None) -> Axes:
         """The likelihood of all histograms of three values, its maximum and the region that a test does not reject."""
         if len(self.labels) != 3:
             raise ParameterError(f"a surface must be that of 3 values, got {len(self.labels)}")
-        return histogram_plots.surface(self, check_level(level), ax)
+        return likelihood_plots.surface(self, check_level(level), ax)
 
     def __str__(self) -> str:
         rows = [[label_text(label), f"{f:.4f}"] for label, f in zip(self.labels, self.frequency, strict=True)]

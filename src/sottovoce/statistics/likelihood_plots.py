@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from sottovoce.inference.panels import panel, tidy
-from sottovoce.lazy import numpy as np
-from sottovoce.lazy import scipy
-from sottovoce.render import ACCENT, INK, TRUTH, label_text
+from sottovoce.core.lazy import numpy as np
+from sottovoce.core.lazy import scipy
+from sottovoce.estimates.render import ACCENT, INK, TRUTH, label_text
+from sottovoce.statistics.panels import panel, tidy
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from numpy.typing import NDArray
 
-    from sottovoce.domain import Label
-    from sottovoce.inference.histogram import Likelihood
+    from sottovoce.core.domain import Label
+    from sottovoce.statistics.likelihood import Likelihood
 
 POINTS, SIDE, DEEPEST = 81, 80, 25.0
 """Places on a profile; histograms on a side of a triangle; the deviance where the colours of a surface end."""
@@ -65,7 +65,7 @@ def surface(fit: Likelihood, level: float, ax: Axes | None = None) -> Axes:
 def _near(fit: Likelihood) -> NDArray[np.float64]:
     """Histograms in even steps, over the smallest triangle that holds all but the least likely ones."""
     reach = float(scipy.special.chdtr(1, DEEPEST))
-    least = np.array([fit.interval(label, reach)[0] for label in fit.labels])
+    least = np.array([fit.interval(label, reach).low for label in fit.labels])
     first, second = np.meshgrid(np.arange(SIDE), np.arange(SIDE))
     steps = np.stack([SIDE - 1 - first - second, first, second], axis=-1)[first + second < SIDE]
     shares: NDArray[np.float64] = least + (1 - least.sum()) * steps / (SIDE - 1)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from sottovoce.lazy import load
-from sottovoce.render import INK
+from sottovoce.core.lazy import load
+from sottovoce.estimates.render import INK
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
-from sottovoce.estimate.result import Result
+from sottovoce.estimates.result import Result
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -6,9 +6,9 @@ import json
 from typing import Any
 
 from sottovoce.survey.document import Survey
-from sottovoce.survey.item import Covariate, Item
+from sottovoce.survey.question import Covariate, Question
 
-__all__ = ["Covariate", "Item", "Survey", "schema"]
+__all__ = ["Covariate", "Question", "Survey", "schema"]
 
 
 def schema() -> dict[str, Any]:
@@ -19,5 +19,5 @@ def schema() -> dict[str, Any]:
     """
     from importlib import resources  # It takes as long to import as all the rest.
 
-    text = resources.files("sottovoce").joinpath("schemas", "survey-1.json").read_text("utf-8")
+    text = resources.files("sottovoce.survey").joinpath("schemas", "survey-1.json").read_text("utf-8")
     return dict(json.loads(text))

@@ -8,19 +8,19 @@ from contextlib import contextmanager
 from datetime import UTC, datetime
 from typing import Any
 
-from sottovoce.errors import ParameterError
-from sottovoce.privacy import check_epsilon
+from sottovoce.core.errors import ParameterError
+from sottovoce.core.privacy import check_epsilon
 
 Check = Callable[[str, Any], Any]
 
 SURVEY_ID = re.compile(r"[a-z0-9-]{1,64}")
 FIELD_ID = re.compile(r"[a-z][a-z0-9_-]{0,63}")
 TIME = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}Z")
-CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ufeff]")
-"""All controls but tabs and ends of lines, and marks that make a text look like another."""
+HIDDEN_CHARACTERS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ufeff]")
+"""Control characters but for tabs and ends of lines, and marks that make a text look like another."""
 
 MAX_VALUES = 10_000
-MAX_LABEL = 200
+MAX_LABEL_CHARACTERS = 200
 
 
 @contextmanager
@@ -52,14 +52,14 @@ def mapping(data: object) -> Mapping[str, Any]:
 
 
 def text(most: int) -> Check:
-    """Text of at most so many characters, that people can see."""
+    """Visible text of at most this many characters."""
 
     def check(name: str, value: Any) -> str:
         if not isinstance(value, str) or not value.strip():
             raise ParameterError(f"{name} must be text, got {value!r:.40}")
         if len(value) > most:
             raise ParameterError(f"{name} must have at most {most:,} characters, got {len(value):,}")
-        if CONTROL.search(value):
+        if HIDDEN_CHARACTERS.search(value):
             raise ParameterError(f"{name} must have no control characters, got {value!r:.40}")
         return value
 
@@ -122,7 +122,7 @@ def labels(name: str, value: Any) -> tuple[str | float, ...]:
         if isinstance(label, bool) or not isinstance(label, str | int | float):
             raise ParameterError(f"{name} must hold text or numbers (put true and false in quotes), got {label!r:.40}")
         if isinstance(label, str):
-            text(MAX_LABEL)(f"each of {name}", label)
+            text(MAX_LABEL_CHARACTERS)(f"each of {name}", label)
     if len(set(value)) < len(value):
         raise ParameterError(f"{name} must differ from one another, got {_twice(value)!r:.40} twice")
     return tuple(value)

@@ -7,39 +7,39 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
 from fractions import Fraction
-from functools import cached_property, partial
+from functools import cached_property
 from os import PathLike
 from typing import Any
 
-from sottovoce import canonical
-from sottovoce.errors import ParameterError
-from sottovoce.mechanisms import Changes, Mechanism
-from sottovoce.privacy import float_above
+from sottovoce.core import canonical
+from sottovoce.core.errors import ParameterError
+from sottovoce.core.privacy import float_above
+from sottovoce.mechanisms import Changes
 from sottovoce.survey import checks, split
-from sottovoce.survey.federation import Federation, Pooled, pooled
-from sottovoce.survey.item import MAX_BITS, Covariate, Item
-from sottovoce.survey.mixing import Guarantee, guarantee
-from sottovoce.survey.shuffle import Shuffle
+from sottovoce.survey.federation import CuratorGuarantee, Federation, pooled
+from sottovoce.survey.question import MAX_REPORT_BITS, Covariate, Question
+from sottovoce.survey.shuffle_guarantee import ShuffleGuarantee, guarantee
+from sottovoce.survey.shuffle_settings import ShuffleSettings
 
 VERSION = 1
 MAX_BYTES = 2**20
 MAX_QUESTIONS = 100
 MAX_COVARIATES = 20
 MAX_WAVES = 10_000
-MINIMUM = 50
-TRUST = ("local", "shuffle", "federated", "central")
-EVERY = ("hour", "day", "week", "month", "year")
+DEFAULT_MINIMUM_REPORTS = 50
+TRUST_MODELS = ("local", "shuffle", "federated", "central")
+INTERVALS = ("hour", "day", "week", "month", "year")
 
 REQUIRED = ("sottovoce", "id", "title", "questions")
 OPTIONAL: dict[str, tuple[checks.Check, Any]] = {
     "description": (checks.text(10_000), None),
     "contact": (checks.text(200), None),
-    "trust": (checks.one_of(*TRUST), "local"),
-    "shuffle": (Shuffle.read, None),
+    "trust": (checks.one_of(*TRUST_MODELS), "local"),
+    "shuffle": (ShuffleSettings.read, None),
     "federated": (Federation.read, None),
     "budget": (checks.positive, None),
     "split": (checks.one_of("need", "equal"), None),
-    "minimum": (checks.whole(1, 10**9), MINIMUM),
+    "minimum": (checks.whole(1, 10**9), DEFAULT_MINIMUM_REPORTS),
     "expires": (checks.time, None),
 }
 
@@ -64,17 +64,17 @@ class Survey:
 
     id: str
     title: str
-    questions: tuple[Item, ...]
+    questions: tuple[Question, ...]
     description: str | None = None
     contact: str | None = None
     trust: str = "local"
-    shuffle: Shuffle | None = None
+    shuffle: ShuffleSettings | None = None
     """How reports are sealed and where they are sent; without it they go to the collector as they are."""
     federated: Federation | None = None
     """Which curators hold the answers, and add them up; without it every device randomizes its own."""
     budget: float | None = None
     split: str | None = None
-    minimum: int = MINIMUM
+    minimum: int = DEFAULT_MINIMUM_REPORTS
     expires: datetime | None = None
     waves: int = 1
     every: str | None = None
@@ -115,7 +115,7 @@ class Survey:
         survey = cls(
             id=checks.matching(checks.SURVEY_ID)("id", fields["id"]),
             title=checks.text(200)("title", fields["title"]),
-            questions=_entries("questions", fields["questions"], 1, MAX_QUESTIONS, Item.from_dict),
+            questions=_entries("questions", fields["questions"], 1, MAX_QUESTIONS, Question.from_dict),
             covariates=_entries("covariates", fields.get("covariates", []), 0, MAX_COVARIATES, Covariate.from_dict),
             **_schedule(fields.get("schedule", {"waves": 1})),
             **made,
@@ -126,18 +126,20 @@ class Survey:
     @property
     def _complete(self) -> bool:
         """Whether nothing is left to choose."""
-        settled = all(item.settled is not None for item in self.questions)
+        settled = all(question.settled is not None for question in self.questions)
         return settled and self.budget is not None and self.split is None
 
     def __post_init__(self) -> None:
-        entries: tuple[Item | Covariate, ...] = (*self.questions, *self.covariates)
+        entries: tuple[Question | Covariate, ...] = (*self.questions, *self.covariates)
         names = [entry.id for entry in entries]
         for name in names:
             if names.count(name) > 1:
                 raise ParameterError(f"ids must differ from one another, got {name!r} twice")
-        for item in self.questions:
-            if isinstance(item.settled, Changes) and item.settled.waves < self.waves:
-                raise ParameterError(f"question {item.id!r}: its mechanism is for {item.settled.waves:,} waves only")
+        for question in self.questions:
+            if isinstance(question.settled, Changes) and question.settled.waves < self.waves:
+                raise ParameterError(
+                    f"question {question.id!r}: its mechanism is for {question.settled.waves:,} waves only"
+                )
         for way in ("shuffle", "federated"):
             if getattr(self, way) is not None and self.trust != way:
                 raise ParameterError(f"{way} goes with trust: {way}, got trust: {self.trust}")
@@ -145,9 +147,9 @@ class Survey:
             raise ParameterError("shuffle goes without covariates: they would tell apart the reports that are mixed")
         if self.federated is not None:
             self.federated.check(self)
-        bits = sum(item.settled.bits for item in self.questions if item.settled is not None)
-        if bits > MAX_BITS:
-            raise ParameterError(f"the reports must take at most {MAX_BITS:,} bits together, got {bits:,}")
+        bits = sum(question.settled.bits for question in self.questions if question.settled is not None)
+        if bits > MAX_REPORT_BITS:
+            raise ParameterError(f"the reports must take at most {MAX_REPORT_BITS:,} bits together, got {bits:,}")
         if self.budget is not None and self._total > Fraction(self.budget):
             waves = f" in {self.waves:,} waves" if self.waves > 1 else ""
             cost = f"{float_above(self._total)!r}{waves}"
@@ -163,7 +165,7 @@ class Survey:
         record["schedule"] = {"waves": self.waves} | ({"every": self.every} if self.every else {})
         if self.covariates:
             record["covariates"] = [covariate.to_dict() for covariate in self.covariates]
-        return record | {"questions": [item.to_dict() for item in self.questions]}
+        return record | {"questions": [question.to_dict() for question in self.questions]}
 
     # What it costs.
 
@@ -171,7 +173,7 @@ class Survey:
     def costs(self) -> dict[str, float]:
         """What each question may cost a person over all waves, rounded up."""
         self._refuse_draft()
-        return {item.id: float_above(item.cost(self.waves)) for item in self.questions}
+        return {question.id: float_above(question.cost(self.waves)) for question in self.questions}
 
     @property
     def epsilon(self) -> float:
@@ -181,10 +183,10 @@ class Survey:
 
     @cached_property
     def _total(self) -> Fraction:
-        return sum((item.cost(self.waves) for item in self.questions), Fraction(0))
+        return sum((question.cost(self.waves) for question in self.questions), Fraction(0))
 
     @cached_property
-    def guarantee(self) -> Guarantee | Pooled | None:
+    def guarantee(self) -> ShuffleGuarantee | CuratorGuarantee | None:
         """Of a survey with a shuffler: what holds against everybody, and what against those who see batches alone.
 
         Of one with curators: what holds against some of them together.
@@ -198,36 +200,12 @@ class Survey:
         """The same survey with every mechanism fixed and every cost exact. Published already, it stays as it is."""
         if self.published:
             return self
-        shares = self._shares()
-        items = tuple(item if item.settled else item.settle(self._made(item, shares)) for item in self.questions)
-        done = replace(self, questions=items, split=None)
+        way = "equal" if self.federated is not None else self.split or "need"  # Among curators all kinds need the same.
+        questions = split.settle(self.questions, self.budget, way, self.waves, self.id)
+        done = replace(self, questions=questions, split=None)
         done = replace(done, budget=done.budget or float_above(done._total), published=True)
         _check_size(len(done.canonical()))
         return done
-
-    def _made(self, item: Item, shares: Mapping[str, float]) -> Mechanism:
-        if item.epsilon is not None:
-            return item.build(item.epsilon, self.id)
-        return item.spend(Fraction(shares[item.id]), self.waves, self.id)
-
-    def _shares(self) -> dict[str, float]:
-        """What all waves may cost, for each question that does not say so itself."""
-        waiting = [item for item in self.questions if item.epsilon is None]
-        if not waiting:
-            return {}
-        if self.budget is None:
-            raise ParameterError(f"question {waiting[0].id!r}: give it an epsilon, or the survey a budget")
-        left = Fraction(self.budget) - self._total
-        if left <= 0:
-            raise ParameterError(f"budget {self.budget!r} is spent before question {waiting[0].id!r} is asked")
-        if self.split == "equal" or self.federated is not None:  # Among curators all kinds need the same.
-            shares = split.equally(left, len(waiting))
-        else:
-            shares = split.by_need(left, [partial(self._error, item) for item in waiting])
-        return {item.id: share for item, share in zip(waiting, shares, strict=True)}
-
-    def _error(self, item: Item, share: float) -> float:
-        return item.error(Fraction(share), self.waves)
 
     def canonical(self) -> bytes:
         """The bytes of the published document: one spelling, by RFC 8785."""
@@ -243,11 +221,11 @@ class Survey:
         """What stands for the whole published document."""
         return "sha256:" + hashlib.sha256(self.canonical()).hexdigest()
 
-    def question(self, name: str) -> Item:
+    def question(self, name: str) -> Question:
         """The question with this id."""
-        for item in self.questions:
-            if item.id == name:
-                return item
+        for question in self.questions:
+            if question.id == name:
+                return question
         raise ParameterError(f"survey {self.id!r} has no question {name!r:.60}")
 
 
@@ -255,7 +233,7 @@ def _plain(value: Any) -> Any:
     """A field as JSON has it."""
     if isinstance(value, datetime):
         return f"{value:%Y-%m-%dT%H:%M:%SZ}"
-    return value.to_dict() if isinstance(value, Shuffle | Federation) else value
+    return value.to_dict() if isinstance(value, ShuffleSettings | Federation) else value
 
 
 def _check_size(size: int) -> None:
@@ -287,5 +265,5 @@ def _schedule(data: Any) -> dict[str, Any]:
     with checks.about("schedule"):
         fields = checks.check_fields(data, ("waves",), ("every",))
         waves = checks.whole(1, MAX_WAVES)("waves", fields["waves"])
-        every = checks.one_of(*EVERY)("every", fields["every"]) if "every" in fields else None
+        every = checks.one_of(*INTERVALS)("every", fields["every"]) if "every" in fields else None
     return {"waves": waves, "every": every}

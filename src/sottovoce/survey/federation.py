@@ -7,20 +7,20 @@ from dataclasses import asdict, dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
-from sottovoce.errors import ParameterError
+from sottovoce.core.errors import ParameterError
+from sottovoce.core.privacy import float_above
 from sottovoce.mechanisms import Longitudinal
-from sottovoce.privacy import float_above
 from sottovoce.survey import checks
 
 if TYPE_CHECKING:
-    from sottovoce.models.federated import Parties
     from sottovoce.survey.document import Survey
-    from sottovoce.survey.item import Item
+    from sottovoce.survey.question import Question
+    from sottovoce.trust.federated import Parties
 
 NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,63}", re.ASCII)
-"""What curators call one another."""
+"""The name of a curator."""
 
-MOST = 1000
+MAX_CURATORS = 1000
 
 
 @dataclass(frozen=True)
@@ -28,7 +28,7 @@ class Federation:
     """What the field `federated` of a survey says.
 
     Each person gives the answers, as they are, to one of the `curators`. Up to `threshold` of these may pool what they
-    see with the analyst, and up to `dropouts` may be gone at the end: see `sottovoce.models.federated.Parties`.
+    see with the analyst, and up to `dropouts` may be gone at the end: see `sottovoce.trust.federated.Parties`.
     """
 
     curators: tuple[str, ...]
@@ -56,24 +56,24 @@ class Federation:
         """Refuse a survey that has something in it which curators do not do."""
         if survey.covariates:
             raise ParameterError("federated goes without covariates: curators add up one question at a time")
-        for item in survey.questions:
-            with checks.about(f"question {item.id!r}"):
-                self._check_item(item)
+        for question in survey.questions:
+            with checks.about(f"question {question.id!r}"):
+                self._check_question(question)
 
-    def _check_item(self, item: Item) -> None:
-        if item.memoize or isinstance(item.settled, Longitudinal):
+    def _check_question(self, question: Question) -> None:
+        if question.memoize or isinstance(question.settled, Longitudinal):
             raise ParameterError("memoize is for devices: curators add fresh noise in every wave")
-        query = item.query()
+        query = question.query()
         self.parties.check_size(query.size)
-        if item.epsilon is not None:
-            self.parties.shares(item.epsilon, query.sensitivity)
+        if question.epsilon is not None:
+            self.parties.shares(question.epsilon, query.sensitivity)
 
     def to_dict(self) -> dict[str, Any]:
         return asdict(self) | {"curators": list(self.curators)}
 
 
 @dataclass(frozen=True)
-class Pooled:
+class CuratorGuarantee:
     """What coalitions of curators could learn of a person in a survey, all questions and all waves together.
 
     One's own curator sees the answers. The `within` epsilon holds against the analyst and up to `threshold` of the
@@ -104,10 +104,10 @@ class Pooled:
         return [*said, f"curators: {', '.join(self.curators)}"]
 
 
-def pooled(survey: Survey, federation: Federation) -> Pooled:
+def pooled(survey: Survey, federation: Federation) -> CuratorGuarantee:
     """The guarantee of a published survey among curators, with as few of them in the sum as there may be."""
     p = federation.parties
-    shares = [p.shares(item.mechanism.epsilon, item.query().sensitivity) for item in survey.questions]
+    shares = [p.shares(question.mechanism.epsilon, question.query().sensitivity) for question in survey.questions]
 
     def spent(size: int) -> float:
         return float_above(
@@ -115,18 +115,18 @@ def pooled(survey: Survey, federation: Federation) -> Pooled:
         )
 
     beyond = spent(p.threshold + 1) if p.threshold + 1 < p.curators else None
-    return Pooled(federation.curators, p.threshold, spent(p.threshold), beyond, p.against_liars)
+    return CuratorGuarantee(federation.curators, p.threshold, spent(p.threshold), beyond, p.against_liars)
 
 
 def _parties(curators: int, given: dict[str, Any]) -> Parties:
-    from sottovoce.models.federated import Parties  # A device has no use for it.
+    from sottovoce.trust.federated import Parties  # A device has no use for it.
 
     return Parties(curators, **given)
 
 
 def _names(name: str, value: Any) -> tuple[str, ...]:
-    if not isinstance(value, list) or not 2 <= len(value) <= MOST:
-        raise ParameterError(f"{name} must be a list of 2 to {MOST:,} names, got {value!r:.40}")
+    if not isinstance(value, list) or not 2 <= len(value) <= MAX_CURATORS:
+        raise ParameterError(f"{name} must be a list of 2 to {MAX_CURATORS:,} names, got {value!r:.40}")
     for one in value:
         checks.matching(NAME)(f"each of {name}", one)
     if len(set(value)) < len(value):
@@ -135,8 +135,8 @@ def _names(name: str, value: Any) -> tuple[str, ...]:
 
 
 CHECKS: dict[str, checks.Check] = {
-    "threshold": checks.whole(1, MOST),
-    "dropouts": checks.whole(0, MOST),
+    "threshold": checks.whole(1, MAX_CURATORS),
+    "dropouts": checks.whole(0, MAX_CURATORS),
     "noise": checks.one_of("divisible", "full"),
     "sharing": checks.one_of("shamir", "additive"),
 }

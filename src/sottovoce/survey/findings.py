@@ -5,18 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterator
 from datetime import UTC, datetime
 
+from sottovoce.estimates.render import plural
 from sottovoce.mechanisms import Longitudinal, Memoized
-from sottovoce.planning import Finding, lint
-from sottovoce.render import plural
+from sottovoce.statistics.planning import Finding, lint
 from sottovoce.survey.document import Survey
 
-LARGE = 4.0
-"""Beyond this epsilon, all answers of a person together may take an even belief to more than 98%."""
+LARGE_EPSILON = 4.0
+"""A survey that costs more is warned of: it may turn an even guess about a person into 98% certainty."""
 
 
 def findings(survey: Survey, now: datetime | None = None) -> list[Finding]:
     """Things to know about a published survey."""
-    weak = lint([{"name": item.id, "epsilon": item.epsilon} for item in survey.questions])
+    weak = lint([{"name": question.id, "epsilon": question.epsilon} for question in survey.questions])
     return [*_papers(survey, now or datetime.now(UTC)), *_costs(survey), *weak]
 
 
@@ -37,13 +37,13 @@ def _papers(survey: Survey, now: datetime) -> Iterator[Finding]:
 
 
 def _costs(survey: Survey) -> Iterator[Finding]:
-    for item in survey.questions if survey.waves > 1 else ():
-        cost, once = survey.costs[item.id], item.mechanism.epsilon
-        message = f"{item.id}: {survey.waves:,} waves cost epsilon = {cost:.6g}, not {once:.6g}"
-        if isinstance(item.mechanism, Longitudinal):
-            message += f" ({item.mechanism.epsilon_forever:.6g} if the answer never changes; when it does may show)"
-        if isinstance(item.mechanism, Memoized) and item.mechanism.changes is not None:
-            message += f"; beyond {plural(item.mechanism.changes, 'change')} reports are about an earlier answer"
+    for question in survey.questions if survey.waves > 1 else ():
+        cost, once = survey.costs[question.id], question.mechanism.epsilon
+        message = f"{question.id}: {survey.waves:,} waves cost epsilon = {cost:.6g}, not {once:.6g}"
+        if isinstance(question.mechanism, Longitudinal):
+            message += f" ({question.mechanism.epsilon_forever:.6g} if the answer never changes; when it does may show)"
+        if isinstance(question.mechanism, Memoized) and question.mechanism.changes is not None:
+            message += f"; beyond {plural(question.mechanism.changes, 'change')} reports are about an earlier answer"
         yield Finding("warning", "waves", message)
-    if survey.epsilon > LARGE:
+    if survey.epsilon > LARGE_EPSILON:
         yield Finding("warning", "budget", f"the answers of one person cost epsilon = {survey.epsilon:.6g} together")

@@ -6,46 +6,41 @@ import math
 from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from sottovoce import canonical
-from sottovoce.domain import Domain, Options, Scale, Text
-from sottovoce.domain.text import FORMS, LONGER, MAX_BYTES
-from sottovoce.errors import ParameterError
+from sottovoce.core import canonical
+from sottovoce.core.domain import Domain, Options, Scale, Text
+from sottovoce.core.domain.text import FORMS, LONGER, MAX_BYTES
+from sottovoce.core.errors import ParameterError
 from sottovoce.mechanisms import (
-    KRR,
     Bloom,
     Discovery,
-    Hadamard,
     Hashed,
-    LocalHash,
     Longitudinal,
     Mean,
     Mechanism,
     Memoized,
-    Projective,
     RandomizedResponse,
     Ranges,
     Sets,
     SquareWave,
-    Subset,
-    Unary,
     build,
 )
-from sottovoce.mechanisms.pure import Pure
-from sottovoce.mechanisms.square_wave import MAX_BINS
-from sottovoce.survey import checks, remembered
+from sottovoce.mechanisms.frequency.pure import Pure
+from sottovoce.mechanisms.numeric.square_wave import MAX_BINS
+from sottovoce.mechanisms.registry import names_serving
+from sottovoce.survey import checks, memoized_questions
 from sottovoce.survey.checks import Check
 
 if TYPE_CHECKING:
-    from sottovoce.domain.values import Label
-    from sottovoce.models.federated import Query
-    from sottovoce.survey.item import Item
+    from sottovoce.core.domain.values import Label
+    from sottovoce.survey.question import Question
+    from sottovoce.trust.federated import Query
 
 MISSING = checks.one_of("refuse", "category")
 OUTSIDE = checks.one_of("refuse", "clip")
-BINS = 64
+DEFAULT_BINS = 64
 
 
-class Kind(ABC):
+class QuestionKind(ABC):
     """What sets one kind of question apart from another."""
 
     name: ClassVar[str]
@@ -56,22 +51,22 @@ class Kind(ABC):
     """Names of mechanisms beside auto."""
 
     @abstractmethod
-    def domain(self, item: Item) -> Any:
+    def domain(self, question: Question) -> Any:
         """What may be answered."""
 
     @abstractmethod
-    def build(self, item: Item, epsilon: float, salt: str) -> Mechanism:
+    def build(self, question: Question, epsilon: float, salt: str) -> Mechanism:
         """The mechanism that asks the question for at most epsilon a report."""
 
     @abstractmethod
-    def suits(self, item: Item, mechanism: Mechanism) -> bool:
+    def suits(self, question: Question, mechanism: Mechanism) -> bool:
         """Whether a mechanism over the right domain is one for this kind."""
 
     @abstractmethod
     def error(self, mechanism: Any) -> float:
         """The standard error for one report at the worst answers, as a share of what there is to tell."""
 
-    def query(self, item: Item) -> Query:
+    def query(self, question: Question) -> Query:
         """What curators who hold the answers are asked to add up."""
         raise ParameterError(f"curators cannot add up answers of the kind {self.name} (they can {', '.join(COUNTED)})")
 
@@ -79,49 +74,49 @@ class Kind(ABC):
         """Defaults that depend on other fields."""
         return fields
 
-    def check(self, item: Item) -> None:
+    def check(self, question: Question) -> None:
         """Rules between fields."""
-        if item.memoize:
+        if question.memoize:
             raise ParameterError(f"memoize is for the kinds yes_no, choice and text, not for {self.name}")
-        self.domain(item)
+        self.domain(question)
 
-    def same_domain(self, item: Item, domain: Any) -> bool:
-        expected = self.domain(item)
+    def same_domain(self, question: Question, domain: Any) -> bool:
+        expected = self.domain(question)
         same = type(domain) is type(expected)
         return same and canonical.dumps(domain.to_dict()) == canonical.dumps(expected.to_dict())
 
 
-class Choice(Kind):
+class Choice(QuestionKind):
     name = "choice"
     required: ClassVar[dict[str, Check]] = {"values": checks.values}
     optional: ClassVar[dict[str, tuple[Check, Any]]] = {"missing": (MISSING, "refuse")}
-    by: ClassVar[tuple[str, ...]] = (KRR.name, Unary.name, LocalHash.name, Subset.name, Hadamard.name, Projective.name)
+    by: ClassVar[tuple[str, ...]] = names_serving("choice")
 
-    def domain(self, item: Item) -> Domain:
-        return Domain(item.values or 0, item.missing or "refuse")
+    def domain(self, question: Question) -> Domain:
+        return Domain(question.values or 0, question.missing or "refuse")
 
-    def check(self, item: Item) -> None:
-        self.domain(item)
+    def check(self, question: Question) -> None:
+        self.domain(question)
 
-    def build(self, item: Item, epsilon: float, salt: str) -> Mechanism:
-        domain = self.domain(item)
-        if item.memoize:
-            return remembered.costing(item, domain, epsilon)
-        return build(self.named(item, domain), domain, epsilon)
+    def build(self, question: Question, epsilon: float, salt: str) -> Mechanism:
+        domain = self.domain(question)
+        if question.memoize:
+            return memoized_questions.costing(question, domain, epsilon)
+        return build(self.named(question, domain), domain, epsilon, question.max_bits)
 
-    def named(self, item: Item, domain: Domain) -> str:
+    def named(self, question: Question, domain: Domain) -> str:
         """The mechanism's name, or auto."""
-        return item.by
+        return question.by
 
-    def query(self, item: Item) -> Query:
+    def query(self, question: Question) -> Query:
         """Counts of the values, each as it is written in a file: numbers as JSON has them."""
-        from sottovoce.models.federated import Histogram  # A device has no use for it.
+        from sottovoce.trust.federated import Histogram  # A device has no use for it.
 
-        values = self.domain(item).values
+        values = self.domain(question).values
         named = len(values) if isinstance(values, range) else tuple(map(_written, values))
-        return Histogram(named, item.missing == "category")
+        return Histogram(named, question.missing == "category")
 
-    def suits(self, item: Item, mechanism: Mechanism) -> bool:
+    def suits(self, question: Question, mechanism: Mechanism) -> bool:
         return isinstance(mechanism, Pure | Longitudinal)
 
     def error(self, mechanism: Any) -> float:
@@ -134,29 +129,29 @@ class YesNo(Choice):
     name = "yes_no"
     required: ClassVar[dict[str, Check]] = {}
     optional: ClassVar[dict[str, tuple[Check, Any]]] = {"values": (checks.labels, ("no", "yes"))} | Choice.optional
-    by = (RandomizedResponse.name, *Choice.by)
+    by = names_serving("yes_no")
 
-    def check(self, item: Item) -> None:
-        if isinstance(item.values, tuple) and len(item.values) != 2:
-            raise ParameterError(f"values must be 2, one for no and one for yes, got {len(item.values)}")
-        super().check(item)
+    def check(self, question: Question) -> None:
+        if isinstance(question.values, tuple) and len(question.values) != 2:
+            raise ParameterError(f"values must be 2, one for no and one for yes, got {len(question.values)}")
+        super().check(question)
 
-    def named(self, item: Item, domain: Domain) -> str:
-        return RandomizedResponse.name if item.by == "auto" and domain.size == 2 else item.by
+    def named(self, question: Question, domain: Domain) -> str:
+        return RandomizedResponse.name if question.by == "auto" and domain.size == 2 else question.by
 
 
-class Multiple(Kind):
+class Multiple(QuestionKind):
     name = "multiple"
     required: ClassVar[dict[str, Check]] = {"values": checks.values}
-    by = (Sets.name,)
+    by = names_serving("multiple")
 
-    def domain(self, item: Item) -> Options:
-        return Options(item.values or 0)
+    def domain(self, question: Question) -> Options:
+        return Options(question.values or 0)
 
-    def build(self, item: Item, epsilon: float, salt: str) -> Mechanism:
-        return Sets(self.domain(item), epsilon)
+    def build(self, question: Question, epsilon: float, salt: str) -> Mechanism:
+        return Sets(self.domain(question), epsilon)
 
-    def suits(self, item: Item, mechanism: Mechanism) -> bool:
+    def suits(self, question: Question, mechanism: Mechanism) -> bool:
         return isinstance(mechanism, Sets)
 
     def error(self, mechanism: Any) -> float:
@@ -165,15 +160,15 @@ class Multiple(Kind):
 
 class Ordered(Choice):
     name = "ordered"
-    by = (Ranges.name,)
+    by = names_serving("ordered")
 
-    def check(self, item: Item) -> None:
-        Kind.check(self, item)
+    def check(self, question: Question) -> None:
+        QuestionKind.check(self, question)
 
-    def build(self, item: Item, epsilon: float, salt: str) -> Mechanism:
-        return Ranges(self.domain(item), epsilon)
+    def build(self, question: Question, epsilon: float, salt: str) -> Mechanism:
+        return Ranges(self.domain(question), epsilon)
 
-    def suits(self, item: Item, mechanism: Mechanism) -> bool:
+    def suits(self, question: Question, mechanism: Mechanism) -> bool:
         return isinstance(mechanism, Ranges)
 
     def error(self, mechanism: Any) -> float:
@@ -185,7 +180,7 @@ class Ordered(Choice):
         return math.sqrt(levels * siblings * sum(part.variance for part in mechanism.parts))
 
 
-class Number(Kind):
+class Number(QuestionKind):
     name = "number"
     required: ClassVar[dict[str, Check]] = {"low": checks.number, "high": checks.number}
     optional: ClassVar[dict[str, tuple[Check, Any]]] = {
@@ -193,43 +188,47 @@ class Number(Kind):
         "estimate": (checks.one_of("mean", "distribution"), "mean"),
         "bins": (checks.whole(2, MAX_BINS), None),
     }
-    by = ("rounding", "piecewise", "hybrid", SquareWave.name)
+    by = names_serving("number")
 
     def complete(self, fields: dict[str, Any]) -> dict[str, Any]:
-        return fields | {"bins": BINS} if fields["estimate"] == "distribution" and fields["bins"] is None else fields
+        return (
+            fields | {"bins": DEFAULT_BINS}
+            if fields["estimate"] == "distribution" and fields["bins"] is None
+            else fields
+        )
 
-    def check(self, item: Item) -> None:
-        wave = item.estimate == "distribution"
-        if item.bins is not None and not wave:
-            raise ParameterError(f"bins go with estimate: distribution, got {item.bins}")
-        if item.by != "auto" and (item.by == SquareWave.name) != wave:
-            raise ParameterError(f"mechanism {item.by!r} does not estimate a {item.estimate}")
-        super().check(item)
+    def check(self, question: Question) -> None:
+        wave = question.estimate == "distribution"
+        if question.bins is not None and not wave:
+            raise ParameterError(f"bins go with estimate: distribution, got {question.bins}")
+        if question.by != "auto" and (question.by == SquareWave.name) != wave:
+            raise ParameterError(f"mechanism {question.by!r} does not estimate a {question.estimate}")
+        super().check(question)
 
-    def domain(self, item: Item) -> Scale:
+    def domain(self, question: Question) -> Scale:
         """With one step; a mechanism has more, as it likes."""
-        return Scale(item.low or 0.0, item.high or 0.0, 1, item.outside or "refuse")
+        return Scale(question.low or 0.0, question.high or 0.0, 1, question.outside or "refuse")
 
-    def same_domain(self, item: Item, domain: Any) -> bool:
-        return isinstance(domain, Scale) and Scale(domain.low, domain.high, 1, domain.outside) == self.domain(item)
+    def same_domain(self, question: Question, domain: Any) -> bool:
+        return isinstance(domain, Scale) and Scale(domain.low, domain.high, 1, domain.outside) == self.domain(question)
 
-    def build(self, item: Item, epsilon: float, salt: str) -> Mechanism:
-        scale = self.domain(item)
-        if item.estimate == "distribution":
-            return SquareWave(scale.low, scale.high, item.bins or BINS, epsilon=epsilon, outside=scale.outside)
-        return Mean(scale.low, scale.high, epsilon, item.by, scale.outside)
+    def build(self, question: Question, epsilon: float, salt: str) -> Mechanism:
+        scale = self.domain(question)
+        if question.estimate == "distribution":
+            return SquareWave(scale.low, scale.high, epsilon, question.bins or DEFAULT_BINS, outside=scale.outside)
+        return Mean(scale.low, scale.high, epsilon, question.by, scale.outside)
 
-    def query(self, item: Item) -> Query:
-        from sottovoce.models.federated import Average
+    def query(self, question: Question) -> Query:
+        from sottovoce.trust.federated import Average
 
-        if item.estimate == "distribution":
+        if question.estimate == "distribution":
             raise ParameterError("curators add up to the mean of a number, not to its distribution")
-        scale = self.domain(item)
+        scale = self.domain(question)
         return Average(scale.low, scale.high, outside=scale.outside)
 
-    def suits(self, item: Item, mechanism: Mechanism) -> bool:
-        if item.estimate == "distribution":
-            return isinstance(mechanism, SquareWave) and mechanism.bins == item.bins
+    def suits(self, question: Question, mechanism: Mechanism) -> bool:
+        if question.estimate == "distribution":
+            return isinstance(mechanism, SquareWave) and mechanism.bins == question.bins
         return isinstance(mechanism, Mean)
 
     def error(self, mechanism: Any) -> float:
@@ -240,7 +239,7 @@ class Number(Kind):
         return math.sqrt(window.level + max(window.curve - 1, 0) / 4)
 
 
-class Words(Kind):
+class FreeText(QuestionKind):
     name = "text"
     required: ClassVar[dict[str, Check]] = {"max_bytes": checks.whole(1, MAX_BYTES)}
     optional: ClassVar[dict[str, tuple[Check, Any]]] = {
@@ -248,26 +247,26 @@ class Words(Kind):
         "longer": (checks.one_of(*LONGER), "refuse"),
         "normalise": (checks.one_of(*FORMS), "none"),
     }
-    by = (Hashed.name, Bloom.name, Discovery.name)
+    by = names_serving("text")
 
-    def check(self, item: Item) -> None:
-        self.domain(item)
+    def check(self, question: Question) -> None:
+        self.domain(question)
 
-    def domain(self, item: Item) -> Text:
-        missing, longer, form = item.missing or "refuse", item.longer or "refuse", item.normalise or "none"
-        return Text(item.max_bytes or 0, missing, longer, form)
+    def domain(self, question: Question) -> Text:
+        missing, longer, form = question.missing or "refuse", question.longer or "refuse", question.normalise or "none"
+        return Text(question.max_bytes or 0, missing, longer, form)
 
-    def build(self, item: Item, epsilon: float, salt: str) -> Mechanism:
-        domain = self.domain(item)
-        if item.memoize:
-            return remembered.costing(item, domain, epsilon, salt)
-        if item.by == Bloom.name:
+    def build(self, question: Question, epsilon: float, salt: str) -> Mechanism:
+        domain = self.domain(question)
+        if question.memoize:
+            return memoized_questions.costing(question, domain, epsilon, salt)
+        if question.by == Bloom.name:
             return Bloom(epsilon=epsilon, salt=salt, domain=domain)
-        if item.by == Discovery.name:
+        if question.by == Discovery.name:
             return Discovery(epsilon, salt=salt, domain=domain)
         return Hashed("auto", epsilon=epsilon, salt=salt, domain=domain)
 
-    def suits(self, item: Item, mechanism: Mechanism) -> bool:
+    def suits(self, question: Question, mechanism: Mechanism) -> bool:
         return isinstance(mechanism, Hashed | Bloom | Discovery | Memoized)
 
     def error(self, mechanism: Any) -> float:
@@ -278,7 +277,9 @@ def _written(label: Label) -> str:
     return label if isinstance(label, str) else canonical.dumps(label).decode()
 
 
-KINDS: dict[str, Kind] = {kind.name: kind for kind in (YesNo(), Choice(), Multiple(), Ordered(), Number(), Words())}
+KINDS: dict[str, QuestionKind] = {
+    kind.name: kind for kind in (YesNo(), Choice(), Multiple(), Ordered(), Number(), FreeText())
+}
 COUNTED = ("yes_no", "choice", "ordered", "number")
 """Kinds that curators can add up."""
 

@@ -7,30 +7,30 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
-from sottovoce.domain import Domain, Text
+from sottovoce.core.domain import Domain, Text
+from sottovoce.core.privacy import MAX_EPSILON, float_below
 from sottovoce.mechanisms import KRR, Hashed, LocalHash, RandomizedResponse, Unary
-from sottovoce.mechanisms.choose import MAX_BITS
-from sottovoce.mechanisms.memoized import Memoized
-from sottovoce.privacy import MAX_EPSILON, float_below
+from sottovoce.mechanisms.frequency.choose import MAX_BITS
+from sottovoce.mechanisms.longitudinal.memoized import Memoized
 
 if TYPE_CHECKING:
-    from sottovoce.survey.item import Item
+    from sottovoce.survey.question import Question
 
-TWICE = 2
-"""What any number of reports of one answer may cost, in reports, unless a question says otherwise."""
+PERMANENT_FACTOR = 2
+"""Any number of reports of one answer may cost this many times one report, unless a question says otherwise."""
 
 
-def costing(item: Item, domain: Domain | Text, first: float, salt: str = "") -> Memoized:
+def costing(question: Question, domain: Domain | Text, first: float, salt: str = "") -> Memoized:
     """The best mechanism one report of which costs at most `first`."""
-    permanent = TWICE * first if item.permanent is None else item.permanent
-    return _best(item, domain, permanent, first, salt)
+    permanent = PERMANENT_FACTOR * first if question.permanent is None else question.permanent
+    return _best(question, domain, permanent, first, salt)
 
 
-def within(item: Item, domain: Domain | Text, share: Fraction, waves: int, salt: str = "") -> Memoized:
+def within(question: Question, domain: Domain | Text, share: Fraction, waves: int, salt: str = "") -> Memoized:
     """The best mechanism that costs at most a share of the budget, even if the answer changes in every wave."""
-    each = float_below(share / permanent_answers(item.changes, domain, waves))
+    each = float_below(share / permanent_answers(question.changes, domain, waves))
     permanent = min(each, float(MAX_EPSILON))
-    return _best(item, domain, permanent, permanent / TWICE, salt)
+    return _best(question, domain, permanent, permanent / PERMANENT_FACTOR, salt)
 
 
 def permanent_answers(changes: int | None, domain: Domain | Text, waves: int) -> int:
@@ -40,7 +40,7 @@ def permanent_answers(changes: int | None, domain: Domain | Text, waves: int) ->
 
 
 @dataclass(frozen=True)
-class Followed:
+class FollowedChanges:
     """What it takes to follow so many changes of an answer, or all of them (None), within a budget."""
 
     changes: int | None
@@ -57,30 +57,32 @@ class Followed:
 MAX_CHANGES_SHOWN = 5
 
 
-def price_of_changes(item: Item, domain: Domain | Text, share: float, waves: int, n: int) -> list[Followed]:
+def price_of_changes(
+    question: Question, domain: Domain | Text, share: float, waves: int, n: int
+) -> list[FollowedChanges]:
     """For no change, one, two and so on, and for all of them: what a wave of n people is worth at the same cost."""
     most = permanent_answers(None, domain, waves) - 1
     rows = []
     for changes in (*range(min(most, MAX_CHANGES_SHOWN + 1)), None):
-        made = within(replace(item, changes=changes), domain, Fraction(share), waves)
+        made = within(replace(question, changes=changes), domain, Fraction(share), waves)
         answers = permanent_answers(changes, domain, waves)
-        rows.append(Followed(changes, answers, made.epsilon_forever, made.epsilon, math.sqrt(made.variance / n)))
+        rows.append(FollowedChanges(changes, answers, made.epsilon_forever, made.epsilon, math.sqrt(made.variance / n)))
     return rows
 
 
-def _best(item: Item, domain: Domain | Text, permanent: float, first: float, salt: str) -> Memoized:
+def _best(question: Question, domain: Domain | Text, permanent: float, first: float, salt: str) -> Memoized:
     """Hash functions depend on the salt."""
     more: dict[str, Any] = {"salt": salt} if isinstance(domain, Text) else {}
     made = (
-        Memoized.of(name, domain, permanent=permanent, first=first, changes=item.changes, **more)
-        for name in _names(item, domain)
+        Memoized.of(domain, name, permanent=permanent, first=first, changes=question.changes, **more)
+        for name in _names(question, domain)
     )
     return min(made, key=lambda m: (m.variance, m.bits))
 
 
-def _names(item: Item, domain: Domain | Text) -> list[str]:
-    if item.by != "auto":
-        return [item.by]
+def _names(question: Question, domain: Domain | Text) -> list[str]:
+    if question.by != "auto":
+        return [question.by]
     if isinstance(domain, Text):
         return [Hashed.name]
     if domain.size == 2:

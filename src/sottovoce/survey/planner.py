@@ -6,36 +6,37 @@ the normal one from the worst standard error of a report, with the most that sam
 
 from __future__ import annotations
 
-import asyncio
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
-from sottovoce.collector.http import Request, Response
-from sottovoce.collector.routing import Table
-from sottovoce.errors import ParameterError
-from sottovoce.estimate.frequencies import quantile
-from sottovoce.lazy import numpy as np
+from sottovoce.core.errors import ParameterError
+from sottovoce.core.lazy import numpy as np
+from sottovoce.estimates.frequencies import quantile
 from sottovoce.mechanisms import Mean, Mechanism, Sets
-from sottovoce.mechanisms.pure import Pure
-from sottovoce.planning import Direct, plan
-from sottovoce.planning.linter import FEW, WEAK
-from sottovoce.survey.item import Item
+from sottovoce.mechanisms.frequency.pure import Pure
+from sottovoce.statistics.planning import Direct, plan
+from sottovoce.statistics.planning.linter import MIN_COUNT_VARIANCE, WEAK_EPSILON
 from sottovoce.survey.kinds import KINDS
+from sottovoce.survey.question import Question
 
 PARAMETERS = ("kind", "values", "low", "high", "estimate", "mechanism", "epsilon", "n", "margin", "level", "prior")
-MOST_VALUES = 1000
-MOST_PEOPLE = 10**9
-FAR = 1e15
-EPSILONS = (0.25, 0.5, 1.0, 2.0, 4.0)
-PRIORS = tuple(i / 20 for i in range(1, 20))
-POINTS = 33
+MAX_VALUES = 1000
+MAX_PEOPLE = 10**9
+MAX_NUMBER = 1e15
+"""The least and the largest number of a question may be as far from zero as this."""
+
+TABLE_EPSILONS = (0.25, 0.5, 1.0, 2.0, 4.0)
+"""Epsilons for which the page lists how many people are needed."""
+
+CURVE_PRIORS = tuple(i / 20 for i in range(1, 20))
+CURVE_POINTS = 33
 
 
 @dataclass(frozen=True)
-class Asked:
+class PlannedQuestion:
     """A question to plan, and how; made by `read`, which checks."""
 
     kind: str
@@ -50,7 +51,7 @@ class Asked:
     level: float
     prior: float
 
-    def item(self, by: str) -> Item:
+    def item(self, by: str) -> Question:
         """The question, asked by a mechanism."""
         record: dict[str, Any] = {"id": "question", "text": "?", "kind": self.kind, "mechanism": by}
         if self.kind in ("choice", "multiple", "ordered"):
@@ -59,10 +60,10 @@ class Asked:
             record |= {"low": self.low, "high": self.high, "estimate": self.estimate}
         elif self.kind == "text":
             record["max_bytes"] = 100
-        return Item.from_dict(record)
+        return Question.from_dict(record)
 
 
-def read(query: Mapping[str, Sequence[str]]) -> Asked:
+def read(query: Mapping[str, Sequence[str]]) -> PlannedQuestion:
     """What is asked for, from the parameters of an address, of which the last of each name counts.
 
     >>> read({"kind": ["number"], "low": ["0"], "high": ["20"]}).margin
@@ -70,18 +71,19 @@ def read(query: Mapping[str, Sequence[str]]) -> Asked:
     """
     given = {name: values[-1] for name, values in query.items()}
     kind = _one_of(given, "kind", "yes_no", tuple(KINDS))
-    low, high = _number(given, "low", 0.0, -FAR, FAR), _number(given, "high", 1.0, -FAR, FAR)
+    low = _number(given, "low", 0.0, -MAX_NUMBER, MAX_NUMBER)
+    high = _number(given, "high", 1.0, -MAX_NUMBER, MAX_NUMBER)
     estimate = _one_of(given, "estimate", "mean", ("mean", "distribution"))
     width = max(high - low, 1e-9) if (kind, estimate) == ("number", "mean") else 1.0
-    return Asked(
+    return PlannedQuestion(
         kind,
-        2 if kind == "yes_no" else _whole(given, "values", 4, 2, MOST_VALUES),
+        2 if kind == "yes_no" else _whole(given, "values", 4, 2, MAX_VALUES),
         low,
         high,
         estimate,
         _one_of(given, "mechanism", "auto", ("auto", *KINDS[kind].by)),
         _number(given, "epsilon", 1.0, 0.01, 16.0),
-        _whole(given, "n", 1000, 1, MOST_PEOPLE),
+        _whole(given, "n", 1000, 1, MAX_PEOPLE),
         _number(given, "margin", 0.05 * width, 1e-4 * width, width),
         _number(given, "level", 0.95, 0.5, 0.9999),
         _number(given, "prior", 0.5, 0.001, 0.999),
@@ -112,10 +114,10 @@ def _whole(given: Mapping[str, str], name: str, default: int, low: int, high: in
     return int(text)
 
 
-class Sharpness:
-    """What so many reports of a mechanism tell: the margin after n, and the n for a margin."""
+class PlannedPrecision:
+    """How precise a mechanism is: the margin after n reports, and the reports that a margin takes."""
 
-    def __init__(self, asked: Asked, mechanism: Mechanism | Direct) -> None:
+    def __init__(self, asked: PlannedQuestion, mechanism: Mechanism | Direct) -> None:
         self.asked, self.mechanism = asked, mechanism
         self.known = isinstance(mechanism, Pure | Mean | Direct)
 
@@ -153,58 +155,58 @@ class Sharpness:
 
 
 @lru_cache(maxsize=512)
-def study(asked: Asked) -> dict[str, Any]:
+def study(asked: PlannedQuestion) -> dict[str, Any]:
     """All that the page shows of one question.
 
     >>> found = study(read({"epsilon": ["1"], "margin": ["0.03"]}))
     >>> found["chosen"]["needed"], [round(end, 3) for end in (found["posterior"]["low"], found["posterior"]["high"])]
     (4997, [0.269, 0.731])
     """
-    chosen = Sharpness(asked, asked.item(asked.mechanism).build(asked.epsilon))
-    openly = Sharpness(asked, _opened(chosen))
+    chosen = PlannedPrecision(asked, asked.item(asked.mechanism).build(asked.epsilon))
+    openly = PlannedPrecision(asked, _opened(chosen))
     return {
         "chosen": chosen.to_dict(asked.mechanism),
         "mechanisms": [one.to_dict(name) for name, one in _others(asked).items()],
         "open": openly.to_dict("open") if openly.known else None,
         "curve": _curve(asked, chosen, openly),
-        "needs": [_need(asked, epsilon) for epsilon in EPSILONS],
+        "needs": [_need(asked, epsilon) for epsilon in TABLE_EPSILONS],
         "posterior": _posterior(asked, chosen.mechanism),
         "findings": _findings(asked, chosen),
     }
 
 
-def _opened(chosen: Sharpness) -> Any:
+def _opened(chosen: PlannedPrecision) -> Any:
     """The same question without noise, where planning knows it."""
     return plan(chosen.mechanism, n=1).family.at(math.inf).design if chosen.known else chosen.mechanism
 
 
-def _others(asked: Asked) -> dict[str, Sharpness]:
+def _others(asked: PlannedQuestion) -> dict[str, PlannedPrecision]:
     """The question by each mechanism that can ask it, unless the epsilon is out of its reach."""
     found = {}
     for name in KINDS[asked.kind].by:
         try:
-            found[name] = Sharpness(asked, asked.item(name).build(asked.epsilon))
+            found[name] = PlannedPrecision(asked, asked.item(name).build(asked.epsilon))
         except ParameterError:
             continue
     return found
 
 
-def _need(asked: Asked, epsilon: float) -> dict[str, Any]:
+def _need(asked: PlannedQuestion, epsilon: float) -> dict[str, Any]:
     try:
         built = asked.item(asked.mechanism).build(epsilon)
     except ParameterError:
         return {"epsilon": epsilon, "n": None}
-    return {"epsilon": epsilon, "n": Sharpness(asked, built).needed(asked.margin)}
+    return {"epsilon": epsilon, "n": PlannedPrecision(asked, built).needed(asked.margin)}
 
 
-def _curve(asked: Asked, chosen: Sharpness, openly: Sharpness) -> dict[str, Any]:
+def _curve(asked: PlannedQuestion, chosen: PlannedPrecision, openly: PlannedPrecision) -> dict[str, Any]:
     """The margin over the number of people, with noise and without."""
-    counts = [round(n) for n in np.geomspace(max(asked.n / 100, 10), max(asked.n * 100, 1000), POINTS).tolist()]
+    counts = [round(n) for n in np.geomspace(max(asked.n / 100, 10), max(asked.n * 100, 1000), CURVE_POINTS).tolist()]
     drawn: dict[str, Any] = {"n": counts, "margin": [chosen.margin(n) for n in counts]}
     return drawn | {"open": [openly.margin(n) for n in counts] if openly.known else None}
 
 
-def _posterior(asked: Asked, mechanism: Mechanism | Direct) -> dict[str, Any]:
+def _posterior(asked: PlannedQuestion, mechanism: Mechanism | Direct) -> dict[str, Any]:
     """What an attacker believes after the report that says most, for the prior asked for and for others."""
 
     def believed(prior: float) -> tuple[float, float, float]:
@@ -214,28 +216,18 @@ def _posterior(asked: Asked, mechanism: Mechanism | Direct) -> dict[str, Any]:
         return prior, low, high
 
     low, high = believed(asked.prior)[1:]
-    ends = [believed(prior) for prior in PRIORS]
-    curve = {"prior": list(PRIORS), "low": [end[1] for end in ends], "high": [end[2] for end in ends]}
+    ends = [believed(prior) for prior in CURVE_PRIORS]
+    curve = {"prior": list(CURVE_PRIORS), "low": [end[1] for end in ends], "high": [end[2] for end in ends]}
     return {"prior": asked.prior, "low": low, "high": high, "factor": math.exp(mechanism.epsilon), "curve": curve}
 
 
-def _findings(asked: Asked, chosen: Sharpness) -> list[str]:
+def _findings(asked: PlannedQuestion, chosen: PlannedPrecision) -> list[str]:
     """The names of what is wrong with the plan, or risky, by the rules of `planning.lint`."""
     m = chosen.mechanism
     width = asked.high - asked.low if isinstance(m, Mean) else 1.0
     rules = {
         "range": 2 * chosen.margin(asked.n) >= width,
-        "weak": asked.epsilon > WEAK,
-        "few": isinstance(m, Pure) and asked.n * float(min(m.q, 1 - m.p)) < FEW,
+        "weak": asked.epsilon > WEAK_EPSILON,
+        "few": isinstance(m, Pure) and asked.n * float(min(m.q, 1 - m.p)) < MIN_COUNT_VARIANCE,
     }
     return [rule for rule, broken in rules.items() if broken]
-
-
-def routes() -> Table:
-    """Open to everybody: there is nothing in it but arithmetic."""
-
-    async def show(request: Request) -> Response:
-        asked = read(request.query(*PARAMETERS))
-        return Response(200, await asyncio.to_thread(study, asked), headers={"cache-control": "max-age=3600"})
-
-    return {"/v1/plan": {"GET": show}}

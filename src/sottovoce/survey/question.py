@@ -8,34 +8,34 @@ from fractions import Fraction
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from sottovoce.domain import Domain
-from sottovoce.errors import ParameterError, SottovoceError
+from sottovoce.core.domain import Domain
+from sottovoce.core.errors import ParameterError, SottovoceError
+from sottovoce.core.privacy import MAX_EPSILON, float_below
 from sottovoce.mechanisms import Longitudinal, Mechanism, mechanism
-from sottovoce.mechanisms.memoized import MAX_CHANGES
-from sottovoce.privacy import MAX_EPSILON, float_below
-from sottovoce.survey import checks, remembered
-from sottovoce.survey.kinds import FIELDS, KINDS, Kind
+from sottovoce.mechanisms.longitudinal.memoized import MAX_CHANGES
+from sottovoce.survey import checks, memoized_questions
+from sottovoce.survey.kinds import FIELDS, KINDS, QuestionKind
 
 if TYPE_CHECKING:
-    from sottovoce.models.federated import Query
+    from sottovoce.trust.federated import Query
 
-MAX_TEXT = 1000
-MAX_BITS = 2**20
+MAX_TEXT_CHARACTERS = 1000
+MAX_REPORT_BITS = 2**20
 Values = int | tuple[str | float, ...]
 
 COMMON: dict[str, checks.Check] = {
     "id": checks.matching(checks.FIELD_ID),
-    "text": checks.text(MAX_TEXT),
+    "text": checks.text(MAX_TEXT_CHARACTERS),
     "kind": checks.one_of(*KINDS),
 }
 
 
 @dataclass(frozen=True)
-class Item:
+class Question:
     """One question. Which of the fields it has depends on its kind; its mechanism is settled when it is published.
 
-    >>> item = Item.from_dict({"id": "smokes", "text": "Do you smoke?", "kind": "yes_no", "epsilon": 1})
-    >>> item.settle(item.build(1.0)).mechanism
+    >>> question = Question.from_dict({"id": "smokes", "text": "Do you smoke?", "kind": "yes_no", "epsilon": 1})
+    >>> question.settle(question.build(1.0)).mechanism
     RandomizedResponse(2 values, epsilon=1)
     """
 
@@ -62,6 +62,8 @@ class Item:
     epsilon: float | None = None
     """What one report may cost; once published, what it costs."""
     settled: Mechanism | None = None
+    max_bits: int | None = None
+    """The longest report that may be sent, for a question about a column of a table. A document has no such field."""
 
     @property
     def mechanism(self) -> Mechanism:
@@ -71,27 +73,35 @@ class Item:
         return self.settled
 
     @classmethod
-    def from_dict(cls, data: object, place: str = "question") -> Item:
+    def from_dict(cls, data: object, place: str = "question") -> Question:
         """A question of a document. An error names it."""
         name = data.get("id") if isinstance(data, Mapping) else None
         try:
-            return cls._read(data)
+            return cls.from_fields(data)
         except SottovoceError as error:
             known = isinstance(name, str) and checks.FIELD_ID.fullmatch(name)
             raise ParameterError(f"{f'question {name!r}' if known else place}: {error!s:.300}") from None
 
     @classmethod
-    def _read(cls, data: object) -> Item:
+    def from_fields(cls, data: object, id_check: checks.Check = COMMON["id"], values: Values | None = None) -> Question:
+        """A question from the fields of a document.
+
+        A table may have other ids than a document. `values` that come from elsewhere, such as a file of labels, may be
+        more than a document lists.
+        """
         kind = KINDS[COMMON["kind"]("kind", checks.mapping(data).get("kind"))]
-        required, optional = COMMON | kind.required, kind.optional
+        required, optional = COMMON | {"id": id_check} | kind.required, dict(kind.optional)
+        if values is not None:
+            required.pop("values", None), optional.pop("values", None)
         fields = checks.check_fields(data, required, (*optional, "epsilon", "mechanism", "memoize", "changes"))
         made = {name: check(name, fields[name]) for name, check in required.items()}
         made |= {n: check(n, fields[n]) if n in fields else default for n, (check, default) in optional.items()}
-        item = cls(**kind.complete(made), **_asking(kind, fields))
-        kind.check(item)
-        return item._checked()
+        made |= {} if values is None else {"values": values}
+        question = cls(**kind.complete(made), **_asking(kind, fields))
+        kind.check(question)
+        return question._checked()
 
-    def _checked(self) -> Item:
+    def _checked(self) -> Question:
         """A mechanism that is written down must be one for this question."""
         if self.settled is not None:
             rules = KINDS[self.kind]
@@ -103,21 +113,27 @@ class Item:
     def build(self, epsilon: float, salt: str = "") -> Mechanism:
         """The best mechanism one report of which costs at most epsilon. Hash functions, if any, depend on the salt."""
         try:
-            return _check_report(KINDS[self.kind].build(self, epsilon, f"{salt}/{self.id}"))
+            return self.check_bits(_check_report(KINDS[self.kind].build(self, epsilon, f"{salt}/{self.id}")))
         except ParameterError as error:
             raise ParameterError(f"question {self.id!r}: {error}") from None
+
+    def check_bits(self, made: Mechanism) -> Mechanism:
+        """Refuse a mechanism whose reports are longer than this question allows."""
+        if self.max_bits is not None and made.bits > self.max_bits:
+            raise ParameterError(f"reports of {made!r} take {made.bits} bits, more than max_bits = {self.max_bits}")
+        return made
 
     def spend(self, share: Fraction, waves: int, salt: str = "") -> Mechanism:
         """The best mechanism all waves of which cost at most a share of the budget."""
         if self.memoize:
-            return remembered.within(self, KINDS[self.kind].domain(self), share, waves, f"{salt}/{self.id}")
+            return memoized_questions.within(self, KINDS[self.kind].domain(self), share, waves, f"{salt}/{self.id}")
         return self.build(min(float_below(share / waves), float(MAX_EPSILON)), salt)
 
-    def price_of_changes(self, share: float, waves: int, n: int) -> list[remembered.Followed]:
+    def price_of_changes(self, share: float, waves: int, n: int) -> list[memoized_questions.FollowedChanges]:
         """What following more or fewer changes would cost in accuracy; nothing, if no answer is remembered."""
         if not self.memoize or waves == 1:
             return []
-        return remembered.price_of_changes(self, KINDS[self.kind].domain(self), share, waves, n)
+        return memoized_questions.price_of_changes(self, KINDS[self.kind].domain(self), share, waves, n)
 
     def query(self) -> Query:
         """What curators who hold the answers are asked to add up; an error if they cannot."""
@@ -127,7 +143,7 @@ class Item:
         """The standard error of one report at the worst answers, as a part of the range or the whole."""
         return KINDS[self.kind].error(self.spend(share, waves))
 
-    def settle(self, made: Mechanism) -> Item:
+    def settle(self, made: Mechanism) -> Question:
         """The same question with its mechanism fixed, and its exact cost."""
         return replace(self, by="auto", memoize=False, permanent=None, changes=None, settled=made, epsilon=made.epsilon)
 
@@ -163,12 +179,14 @@ class Item:
 
 def _check_report(made: Mechanism) -> Mechanism:
     """Nobody should be made to send a megabyte, or to draw a coin for each bit of it."""
-    if made.bits > MAX_BITS:
-        raise ParameterError(f"a report must take at most {MAX_BITS:,} bits, and one of {made!r} takes {made.bits:,}")
+    if made.bits > MAX_REPORT_BITS:
+        raise ParameterError(
+            f"a report must take at most {MAX_REPORT_BITS:,} bits, and one of {made!r} takes {made.bits:,}"
+        )
     return made
 
 
-def _asking(kind: Kind, fields: Mapping[str, Any]) -> dict[str, Any]:
+def _asking(kind: QuestionKind, fields: Mapping[str, Any]) -> dict[str, Any]:
     """How a question is asked: by a name, or by a mechanism that is written down and says what it costs."""
     asked = fields.get("mechanism", "auto")
     cost = checks.epsilon("epsilon", fields["epsilon"]) if "epsilon" in fields else None

@@ -6,16 +6,16 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
-from sottovoce.errors import ParameterError
+from sottovoce.core.errors import ParameterError
+from sottovoce.core.privacy import compose, float_above, float_below, rounded_up
 from sottovoce.mechanisms import Longitudinal
-from sottovoce.privacy import compose, float_above, float_below, rounded_up
 
 if TYPE_CHECKING:
     from sottovoce.survey.document import Survey
 
 
 @dataclass(frozen=True)
-class Guarantee:
+class ShuffleGuarantee:
     """The two guarantees of a survey with a shuffler, over all waves.
 
     `local` holds against everybody, whatever becomes of the report. `central` holds, with `delta`, against those who
@@ -48,12 +48,12 @@ class Guarantee:
         ]
 
 
-def guarantee(survey: Survey) -> Guarantee | None:
+def guarantee(survey: Survey) -> ShuffleGuarantee | None:
     """The guarantees of a published survey that has a shuffler."""
     mixed = survey.shuffle
     if mixed is None:
         return None
-    return Guarantee(survey.epsilon, _central(survey), mixed.delta, mixed.honest, mixed.minimum)
+    return ShuffleGuarantee(survey.epsilon, _central(survey), mixed.delta, mixed.honest, mixed.minimum)
 
 
 def _central(survey: Survey) -> float | None:
@@ -74,7 +74,7 @@ def _central(survey: Survey) -> float | None:
 
 def _amplified(target: Any, n: int, delta: float, waves: int) -> float:
     """What reports of one mechanism, or of any that costs so much, cost among n in each wave."""
-    from sottovoce.models.shuffle.accounting import shuffle_upper
+    from sottovoce.trust.shuffle.accounting import shuffle_upper
 
     try:
         return shuffle_upper(target, n, delta, rounds=waves)

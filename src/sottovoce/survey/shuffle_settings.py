@@ -6,18 +6,18 @@ import re
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from sottovoce.errors import ParameterError
+from sottovoce.core.errors import ParameterError
 from sottovoce.survey import checks
 
-KEY = re.compile(r"[A-Za-z0-9_-]{42}[AEIMQUYcgkosw048]")
-"""32 bytes in base64url, in their one spelling."""
+PUBLIC_KEY = re.compile(r"[A-Za-z0-9_-]{42}[AEIMQUYcgkosw048]")
+"""32 bytes in base64url; the last letter leaves no bits unused, so that there is one spelling."""
 
 ADDRESS = re.compile(r"https?://[!-~]{1,500}")
-MOST = 10**9
+MAX_REPORTS = 10**9
 
 
 @dataclass(frozen=True)
-class Shuffle:
+class ShuffleSettings:
     """What the field `shuffle` of a survey says.
 
     `minimum` is the least number of reports in a batch, of which `honest` are counted on to come from devices that do
@@ -32,7 +32,7 @@ class Shuffle:
     delta: float
 
     @classmethod
-    def read(cls, name: str, data: Any) -> Shuffle:
+    def read(cls, name: str, data: Any) -> ShuffleSettings:
         """The field of a document; an error names it."""
         with checks.about(name):
             fields = checks.check_fields(data, CHECKS, ())
@@ -54,10 +54,10 @@ def _delta(name: str, value: Any) -> float:
 
 
 CHECKS: dict[str, checks.Check] = {
-    "analyst": checks.matching(KEY),
-    "shuffler": checks.matching(KEY),
+    "analyst": checks.matching(PUBLIC_KEY),
+    "shuffler": checks.matching(PUBLIC_KEY),
     "address": checks.matching(ADDRESS),
-    "minimum": checks.whole(2, MOST),
-    "honest": checks.whole(1, MOST),
+    "minimum": checks.whole(2, MAX_REPORTS),
+    "honest": checks.whole(1, MAX_REPORTS),
     "delta": _delta,
 }

@@ -1,4 +1,4 @@
-"""Survey files: JSON, or YAML without its traps.
+"""Files of surveys and questions: JSON, or YAML without its traps.
 
 YAML is read by the rules of its version 1.2, as JSON would be: `no` is text and not false, a date is text, a key that
 occurs twice is an error, and nothing refers to anything else in the file.
@@ -11,9 +11,9 @@ import re
 from os import PathLike
 from typing import Any, ClassVar
 
-from sottovoce import canonical
-from sottovoce.errors import FileError, ParameterError
-from sottovoce.lazy import load
+from sottovoce.core import canonical
+from sottovoce.core.errors import FileError, ParameterError
+from sottovoce.core.lazy import load
 
 PLAIN = {
     "null": r"null|~|",
@@ -25,6 +25,12 @@ PLAIN = {
 
 def read(path: str | PathLike[str], most: int) -> Any:
     """The value in a file of at most so many bytes."""
+    data = read_bytes(path, most)
+    return canonical.loads(data) if str(path).endswith(".json") else from_yaml(data)
+
+
+def read_bytes(path: str | PathLike[str], most: int) -> bytes:
+    """What is in a file of at most so many bytes."""
     try:
         with open(path, "rb") as file:
             data = file.read(most + 1)
@@ -32,8 +38,8 @@ def read(path: str | PathLike[str], most: int) -> Any:
         reason = "no such file" if isinstance(error, FileNotFoundError) else f"cannot be read: {error.strerror}"
         raise FileError(f"{path}: {reason}") from None
     if len(data) > most:
-        raise ParameterError(f"a survey must have at most {most:,} bytes")
-    return canonical.loads(data) if str(path).endswith(".json") else from_yaml(data)
+        raise ParameterError(f"the file must have at most {most:,} bytes")
+    return data
 
 
 def from_yaml(data: bytes) -> Any:
@@ -59,7 +65,7 @@ def _loader() -> Any:
 
         def compose_node(self, parent: Any, index: Any) -> Any:
             if self.check_event(yaml.AliasEvent):
-                raise yaml.composer.ComposerError(None, None, "a survey has no aliases", self.peek_event().start_mark)
+                raise yaml.composer.ComposerError(None, None, "there must be no aliases", self.peek_event().start_mark)
             return super().compose_node(parent, index)
 
         def construct_mapping(self, node: Any, deep: bool = False) -> dict[Any, Any]:

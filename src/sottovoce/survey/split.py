@@ -1,4 +1,4 @@
-"""How a person's budget is divided among the questions that have no epsilon of their own."""
+"""How a person's budget is divided among the questions that have no epsilon of their own, and what they ask with it."""
 
 from __future__ import annotations
 
@@ -6,17 +6,61 @@ import functools
 import math
 from collections.abc import Callable, Sequence
 from fractions import Fraction
+from typing import TYPE_CHECKING
 
-from sottovoce.errors import ParameterError
-from sottovoce.privacy import float_below
+from sottovoce.core.errors import ParameterError
+from sottovoce.core.privacy import float_below
+
+if TYPE_CHECKING:
+    from sottovoce.survey.question import Question
 
 Error = Callable[[float], float]
 
-STEPS = 2**16
+BUDGET_STEPS = 2**16
 """Shares are looked for in this many steps of the budget."""
 
-ROUNDS = 30
-"""Halvings of the range in which the common error lies."""
+BISECTIONS = 30
+"""How often the range of the common error is halved."""
+
+
+def settle(
+    questions: Sequence[Question], budget: float | None, way: str = "need", waves: int = 1, salt: str = ""
+) -> tuple[Question, ...]:
+    """The same questions, each with its mechanism fixed. Those without an epsilon share what the others leave.
+
+    `way` is `need`, for equal errors, or `equal`, for equal shares. Hash functions depend on the salt.
+    """
+    shares = _shares(questions, budget, way, waves)
+
+    def settled(question: Question) -> Question:
+        if question.settled is not None:
+            return question
+        if question.epsilon is not None:
+            return question.settle(question.build(question.epsilon, salt))
+        return question.settle(question.spend(Fraction(shares[question.id]), waves, salt))
+
+    return tuple(map(settled, questions))
+
+
+def _shares(questions: Sequence[Question], budget: float | None, way: str, waves: int) -> dict[str, float]:
+    """What all waves may cost, for each question that does not say so itself."""
+    waiting = [question for question in questions if question.epsilon is None]
+    if not waiting:
+        return {}
+    if budget is None:
+        raise ParameterError(f"question {waiting[0].id!r}: give it an epsilon, or the survey a budget")
+    left = Fraction(budget) - sum((question.cost(waves) for question in questions), Fraction(0))
+    if left <= 0:
+        raise ParameterError(f"budget {budget!r} is spent before question {waiting[0].id!r} is asked")
+    if way == "equal":
+        shares = equally(left, len(waiting))
+    else:
+        shares = by_need(left, [_error_of(question, waves) for question in waiting])
+    return {question.id: share for question, share in zip(waiting, shares, strict=True)}
+
+
+def _error_of(question: Question, waves: int) -> Error:
+    return lambda share: question.error(Fraction(share), waves)
 
 
 def equally(budget: Fraction, count: int) -> list[float]:
@@ -40,9 +84,9 @@ def by_need(budget: Fraction, errors: Sequence[Error]) -> list[float]:
     equal = [error(share) for error, share in zip(errors, equally(budget, len(errors)), strict=True)]
     tables = [_table(budget, error) for error in errors]
     low, high = min(equal), max(equal)
-    for _ in range(ROUNDS):
+    for _ in range(BISECTIONS):
         middle = math.sqrt(low * high)
-        low, high = (low, middle) if sum(_least(table, middle) for table in tables) <= STEPS else (middle, high)
+        low, high = (low, middle) if sum(_least(table, middle) for table in tables) <= BUDGET_STEPS else (middle, high)
     steps = [_least(table, high) for table in tables]
     return [float_below(budget * step / sum(steps)) for step in steps]
 
@@ -53,7 +97,7 @@ def _table(budget: Fraction, error: Error) -> Callable[[int], float]:
     @functools.cache
     def at(step: int) -> float:
         try:
-            return error(float_below(budget * step / STEPS))
+            return error(float_below(budget * step / BUDGET_STEPS))
         except ParameterError:
             return math.inf
 
@@ -62,7 +106,7 @@ def _table(budget: Fraction, error: Error) -> Callable[[int], float]:
 
 def _least(table: Callable[[int], float], error: float) -> int:
     """The least number of steps with which the error is no larger; beyond all of them if there is none."""
-    low, high = 0, STEPS + 1
+    low, high = 0, BUDGET_STEPS + 1
     while high - low > 1:
         middle = (low + high) // 2
         low, high = (low, middle) if table(middle) <= error else (middle, high)

@@ -4,22 +4,22 @@ from __future__ import annotations
 
 import math
 
+from sottovoce.estimates.render import plural
 from sottovoce.mechanisms import Mechanism, Memoized, Sets
-from sottovoce.mechanisms.pure import Pure
-from sottovoce.planning.words import count_of
-from sottovoce.render import plural
-from sottovoce.survey.item import Item
+from sottovoce.mechanisms.frequency.pure import Pure
+from sottovoce.statistics.planning.words import count_of
+from sottovoce.survey.question import Question
 
 
-def in_words(item: Item) -> str:
+def in_words(question: Question) -> str:
     """One line about a published question.
 
-    >>> question = {"id": "smokes", "text": "Do you smoke?", "kind": "yes_no"}
-    >>> item = Item.from_dict(question)
-    >>> in_words(item.settle(item.build(1.0)))
+    >>> asked = {"id": "smokes", "text": "Do you smoke?", "kind": "yes_no"}
+    >>> question = Question.from_dict(asked)
+    >>> in_words(question.settle(question.build(1.0)))
     'of 100 people who answer no, 27 send yes'
     """
-    m = item.mechanism
+    m = question.mechanism
     if isinstance(m, Memoized) and m.changes is not None:
         followed = plural(m.changes, "change")
         return f"{_one_report(m)}; a device follows {followed} of the answer, then goes on with the last one"

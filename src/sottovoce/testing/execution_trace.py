@@ -13,7 +13,7 @@ from unittest import mock
 
 from sottovoce.mechanisms import DBitFlip
 from sottovoce.mechanisms.base import Mechanism
-from sottovoce.mechanisms.parts import Combined, Mixture
+from sottovoce.mechanisms.compound.combine import Combined, Mixture
 
 Instructions = tuple[tuple[str, int], ...]
 """The name of a function and the place of an instruction in it, one after another."""
@@ -29,20 +29,21 @@ def traces(m: Mechanism, value: Any, runs: int) -> Iterator[tuple[Any, Instructi
             return chance.randbytes(count)
 
         with mock.patch.object(os, "urandom", urandom):
-            report, instructions = traced(lambda: m.randomize(value))
+            report, instructions = traced(lambda: m.randomize(value), packages_of(m))
         yield report, instructions, tuple(asked)
 
 
-def traced(run: Callable[[], Any]) -> tuple[Any, Instructions]:
+def traced(run: Callable[[], Any], packages: frozenset[str]) -> tuple[Any, Instructions]:
+    """What a call returns, and the instructions it executed in these packages."""
     instructions: list[tuple[str, int]] = []
-    with _written_down(instructions):
+    with _written_down(instructions, packages):
         result = run()
     return result, tuple(instructions)
 
 
 @contextmanager
-def _written_down(into: list[tuple[str, int]]) -> Iterator[None]:
-    """Every instruction in a function of the library, or of a test that takes the place of one."""
+def _written_down(into: list[tuple[str, int]], packages: frozenset[str]) -> Iterator[None]:
+    """Every instruction in a function of these packages."""
 
     def instruction(frame: FrameType, event: str, _: Any) -> Any:
         if event == "opcode":
@@ -50,8 +51,8 @@ def _written_down(into: list[tuple[str, int]]) -> Iterator[None]:
         return instruction
 
     def call(frame: FrameType, event: str, _: Any) -> Any:
-        module = frame.f_globals.get("__name__", "")
-        if not module.startswith("sottovoce") and module != "broken":
+        module = frame.f_globals.get("__name__", "builtins")
+        if module.partition(".")[0] not in packages or module == __name__:
             return None
         frame.f_trace_opcodes = True
         return instruction
@@ -62,6 +63,15 @@ def _written_down(into: list[tuple[str, int]]) -> Iterator[None]:
         yield
     finally:
         sys.settrace(before)
+
+
+def packages_of(m: Mechanism) -> frozenset[str]:
+    """The packages that a mechanism's classes are written in, those of the standard library left out.
+
+    A class typed into an interpreter or a document may have no module: Python then says that it is in builtins.
+    """
+    written_in = {cls.__module__.partition(".")[0] for cls in type(m).__mro__}
+    return frozenset(written_in - (sys.stdlib_module_names - {"builtins"}))
 
 
 def public_part(m: Mechanism, report: Any) -> int:

@@ -10,8 +10,9 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from sottovoce.domain import Domain
-    from sottovoce.randomness import Keystream
+    from sottovoce.core.domain import Domain
+    from sottovoce.core.randomness import Keystream
+    from sottovoce.estimates.interval import Interval
 
 
 @dataclass(frozen=True, eq=False)
@@ -19,8 +20,7 @@ class Release:
     """A histogram as one trust model gives it out, with an interval about the respondents for each value."""
 
     frequency: NDArray[np.float64]
-    low: NDArray[np.float64]
-    high: NDArray[np.float64]
+    interval: Interval[NDArray[np.float64]]
     epsilon: float
     by: str
 
@@ -41,10 +41,10 @@ class TrustModel(ABC):
 
     @abstractmethod
     def release(
-        self, codes: NDArray[np.integer], domain: Domain, epsilon: float, stream: Keystream, level: float = 0.95
+        self, domain: Domain, epsilon: float, codes: NDArray[np.integer], stream: Keystream, level: float = 0.95
     ) -> Release:
         """The histogram of a column of codes, with fresh noise from the stream."""
 
     @abstractmethod
-    def stderr(self, n: int, domain: Domain, epsilon: float) -> float:
+    def stderr(self, domain: Domain, epsilon: float, n: int) -> float:
         """The root mean squared error of a frequency, averaged over the domain, by its closed form."""

@@ -7,16 +7,17 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
-from sottovoce.errors import ParameterError
-from sottovoce.lazy import numpy as np
-from sottovoce.models.base import Release, TrustModel
-from sottovoce.models.noise import DiscreteLaplace, Noise, OpenDPLaplace
+from sottovoce.core.errors import ParameterError
+from sottovoce.core.lazy import numpy as np
+from sottovoce.estimates.interval import Interval
+from sottovoce.trust.base import Release, TrustModel
+from sottovoce.trust.noise import DiscreteLaplace, Noise, OpenDPLaplace
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from sottovoce.domain import Domain
-    from sottovoce.randomness import Keystream
+    from sottovoce.core.domain import Domain
+    from sottovoce.core.randomness import Keystream
 
 ENGINES: dict[str, Callable[[float, int], Noise]] = {"opendp": OpenDPLaplace, "sottovoce": DiscreteLaplace}
 
@@ -29,8 +30,8 @@ class Central(TrustModel):
     count tells both, and has sensitivity 1. The noise comes from the `engine` named. With none named it is OpenDP where
     that is installed; a seeded simulation, which OpenDP cannot be, takes sottovoce's own.
 
-    >>> from sottovoce.domain import Domain
-    >>> round(Central().stderr(10_000, Domain(10), epsilon=1.0), 5)
+    >>> from sottovoce.core.domain import Domain
+    >>> round(Central().stderr(Domain(10), 1.0, n=10_000), 5)
     0.00028
     """
 
@@ -46,16 +47,16 @@ class Central(TrustModel):
         return "central" if self.engine is None else f"central {self.engine}"
 
     def release(
-        self, codes: NDArray[np.integer], domain: Domain, epsilon: float, stream: Keystream, level: float = 0.95
+        self, domain: Domain, epsilon: float, codes: NDArray[np.integer], stream: Keystream, level: float = 0.95
     ) -> Release:
         noise = self._noise(domain, epsilon, stream.simulated)
         counts = np.bincount(codes, minlength=domain.size)
         noisy = _noisy(noise, counts, stream)
         frequency, reach = noisy / codes.size, noise.reach(level) / codes.size
         by = f"discrete Laplace noise by {noise.by}, sensitivity {noise.sensitivity}"
-        return Release(frequency, frequency - reach, frequency + reach, noise.epsilon, by)
+        return Release(frequency, Interval(frequency - reach, frequency + reach, level), noise.epsilon, by)
 
-    def stderr(self, n: int, domain: Domain, epsilon: float) -> float:
+    def stderr(self, domain: Domain, epsilon: float, n: int) -> float:
         return DiscreteLaplace(epsilon, _sensitivity(domain)).stderr / n
 
     def _noise(self, domain: Domain, epsilon: float, simulated: bool) -> Noise:

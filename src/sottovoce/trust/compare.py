@@ -9,18 +9,18 @@ from numbers import Integral
 from statistics import mean, stdev
 from typing import TYPE_CHECKING, Any
 
-from sottovoce.domain import Domain
-from sottovoce.errors import ParameterError
-from sottovoce.estimate.frequencies import quantile
-from sottovoce.estimate.result import FRAMES, PLOTTED, SHOWN
-from sottovoce.lazy import load
-from sottovoce.lazy import numpy as np
-from sottovoce.models.base import Release, TrustModel
-from sottovoce.models.registry import trust_models
-from sottovoce.models.synthetic import check_whole, encoded, multinomial
-from sottovoce.privacy import check_epsilon
-from sottovoce.randomness import Keystream
-from sottovoce.render import ACCENT, INK, TRUTH, html_table, label_text, panels, plural, text_table
+from sottovoce.core.domain import Domain
+from sottovoce.core.errors import ParameterError
+from sottovoce.core.lazy import load
+from sottovoce.core.lazy import numpy as np
+from sottovoce.core.privacy import check_epsilon
+from sottovoce.core.randomness import Keystream
+from sottovoce.estimates.frequencies import quantile
+from sottovoce.estimates.render import ACCENT, INK, TRUTH, html_table, label_text, panels, plural, text_table
+from sottovoce.estimates.result import FRAMES, PLOTTED_ROWS, SHOWN_ROWS
+from sottovoce.trust.base import Release, TrustModel
+from sottovoce.trust.registry import trust_models
+from sottovoce.trust.synthetic import check_whole, encoded, multinomial
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -35,7 +35,7 @@ Track = Callable[[Sequence[Any]], Iterable[Any]]
 
 
 @dataclass(frozen=True, eq=False)
-class Outcome:
+class ModelOutcome:
     """What one trust model made of the histogram: its first release, and its errors over all runs, in people."""
 
     model: TrustModel
@@ -67,11 +67,11 @@ class Errors:
         self.squares.append(float((error**2).mean()))
         self.largest = max(self.largest, float(np.abs(error).max()))
 
-    def outcome(self, model: TrustModel, domain: Domain, epsilon: float) -> Outcome:
+    def outcome(self, model: TrustModel, domain: Domain, epsilon: float) -> ModelOutcome:
         if self.first is None:
             raise ParameterError("track must pass on all it is given")
-        expected = model.stderr(self.n, domain, epsilon) * self.n
-        return Outcome(model, self.first, math.sqrt(mean(self.squares)), self.largest, expected, self._doubt())
+        expected = model.stderr(domain, epsilon, self.n) * self.n
+        return ModelOutcome(model, self.first, math.sqrt(mean(self.squares)), self.largest, expected, self._doubt())
 
     def _doubt(self) -> float:
         """The mean of the squares doubts twice as much as its root does."""
@@ -85,10 +85,10 @@ class Comparison:
     """The exact histogram of n answers, and what each trust model would publish of it. Made by `compare`."""
 
     domain: Domain
-    n: int
     epsilon: float
+    n: int
     truth: NDArray[np.int64]
-    outcomes: tuple[Outcome, ...]
+    outcomes: tuple[ModelOutcome, ...]
     level: float = 0.95
     runs: int = 1
     seed: int | None = None
@@ -151,7 +151,7 @@ class Comparison:
             "models": [self._record(outcome) for outcome in self.outcomes],
         }
 
-    def _record(self, outcome: Outcome) -> dict[str, Any]:
+    def _record(self, outcome: ModelOutcome) -> dict[str, Any]:
         counts, low, high = (part.tolist() for part in self._counts(outcome))
         return {
             "model": outcome.model.name,
@@ -166,16 +166,16 @@ class Comparison:
             "high": high,
         }
 
-    def _counts(self, outcome: Outcome) -> tuple[NDArray[np.float64], ...]:
+    def _counts(self, outcome: ModelOutcome) -> tuple[NDArray[np.float64], ...]:
         """A release in people: estimates, lower and upper ends."""
         release = outcome.release
-        return release.frequency * self.n, release.low * self.n, release.high * self.n
+        return release.frequency * self.n, *(end * self.n for end in release.interval)
 
     def plot(self, ax: Axes | None = None) -> Axes:
         """For each value the true count as a tick, and each model's estimate with its interval. Needs matplotlib."""
         size, models = self.domain.size, len(self.outcomes)
-        if size > PLOTTED:
-            raise ParameterError(f"a plot must have at most {PLOTTED} rows, got {size:,}")
+        if size > PLOTTED_ROWS:
+            raise ParameterError(f"a plot must have at most {PLOTTED_ROWS} rows, got {size:,}")
         if ax is None:
             ax = panels([round(size * max(1.0, 0.7 * models))])[1][0]
         places, shift = np.arange(size), 0.56 / models
@@ -193,11 +193,12 @@ class Comparison:
         return ax
 
     def __str__(self) -> str:
-        histogram, errors = text_table(*self.table(most=SHOWN)), text_table(*self.summary())
+        histogram, errors = text_table(*self.table(most=SHOWN_ROWS)), text_table(*self.summary())
         return "\n".join([histogram, self.caption, "", errors, *self.notes])
 
     def _repr_html_(self) -> str:
-        return html_table(*self.table(most=SHOWN), self.caption) + html_table(*self.summary(), "; ".join(self.notes))
+        values = html_table(*self.table(most=SHOWN_ROWS), self.caption)
+        return values + html_table(*self.summary(), "; ".join(self.notes))
 
 
 def _dress(ax: Axes, labels: list[str]) -> None:
@@ -242,9 +243,9 @@ def compare(
     truth = np.bincount(codes, minlength=domain.size)
     errors = {model.name: Errors(truth) for model in chosen}
     for model in track([model for model in chosen for _ in range(runs)]):
-        errors[model.name].add(model.release(codes, domain, epsilon, stream, level))
+        errors[model.name].add(model.release(domain, epsilon, codes, stream, level))
     outcomes = tuple(errors[model.name].outcome(model, domain, epsilon) for model in chosen)
-    return Comparison(domain, len(codes), epsilon, truth, outcomes, level, runs, seed)
+    return Comparison(domain, epsilon, len(codes), truth, outcomes, level, runs, seed)
 
 
 def _answers(data: Any, n: Any, probabilities: Any, domain: Any, stream: Keystream) -> tuple[Domain, NDArray[Any]]:

@@ -7,23 +7,23 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from sottovoce.domain import Domain
-from sottovoce.errors import ParameterError
-from sottovoce.lazy import numpy as np
-from sottovoce.models.base import TrustModel
-from sottovoce.models.compare import COLOURS, MAX_RUNS, Errors, Track
-from sottovoce.models.curve import HEIGHT, Line
-from sottovoce.models.federated.curators import Federated, SecureSum
-from sottovoce.models.federated.parties import Parties
-from sottovoce.models.synthetic import MAX_PEOPLE, check_size, check_whole, multinomial
-from sottovoce.privacy import check_epsilon
-from sottovoce.randomness import Keystream
-from sottovoce.render import INK, panels, plural, text_table
+from sottovoce.core.domain import Domain, Label
+from sottovoce.core.errors import ParameterError
+from sottovoce.core.lazy import numpy as np
+from sottovoce.core.privacy import check_epsilon
+from sottovoce.core.randomness import Keystream
+from sottovoce.estimates.render import INK, panels, plural, text_table
+from sottovoce.trust.base import TrustModel
+from sottovoce.trust.compare import COLOURS, MAX_RUNS, Errors, Track
+from sottovoce.trust.curve import HEIGHT, Line
+from sottovoce.trust.federated.curators import Federated, SecureSum
+from sottovoce.trust.federated.parties import Parties
+from sottovoce.trust.synthetic import MAX_PEOPLE, check_size, check_whole, multinomial
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-MOST_SECURE = 200
+MAX_SECURE_CURATORS = 200
 """Curators up to which the secure sum is simulated."""
 
 
@@ -113,8 +113,8 @@ class CuratorCurve:
 
 
 def curator_curve(
+    domain: int | Iterable[Label] | Domain = 10,
     epsilon: float = 1.0,
-    domain: int | Iterable[Any] | Domain = 10,
     n: int = 10_000,
     *,
     ks: Iterable[int] | None = None,
@@ -126,7 +126,7 @@ def curator_curve(
 
     The secure sum is measured up to 200 curators, from 4, of whom a third may collude and a third drop out.
 
-    >>> curve = curator_curve(epsilon=1.0, domain=10, n=1000, ks=[1, 4, 16, 64, 1000], seed=1)
+    >>> curve = curator_curve(10, epsilon=1.0, n=1000, ks=[1, 4, 16, 64, 1000], seed=1)
     >>> {name: round(slope, 1) for name, slope in curve.slopes.items()}
     {'federated': 0.5, 'secure sum': 0.1}
     """
@@ -138,11 +138,11 @@ def curator_curve(
     truth = np.bincount(codes, minlength=values.size)
     models: list[list[Any]] = [
         [Federated(k) for k in sizes],
-        [SecureSum(Parties(k)) for k in sizes if 4 <= k <= MOST_SECURE],
+        [SecureSum(Parties(k)) for k in sizes if 4 <= k <= MAX_SECURE_CURATORS],
     ]
     errors: dict[str, Errors] = {}
     for model in track([model for line in models for model in line for _ in range(runs)]):
-        errors.setdefault(model.name, Errors(truth)).add(model.release(codes, values, epsilon, stream))
+        errors.setdefault(model.name, Errors(truth)).add(model.release(values, epsilon, codes, stream))
     lines = [_line(line, errors, values, epsilon) for line in models if len(line) > 1]
     return CuratorCurve(epsilon, n, values.size, runs, tuple(lines), seed)
 

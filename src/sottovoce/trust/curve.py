@@ -8,26 +8,26 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from sottovoce.domain import Domain
-from sottovoce.errors import ParameterError
-from sottovoce.estimate.result import FRAMES
-from sottovoce.lazy import load
-from sottovoce.lazy import numpy as np
-from sottovoce.models.base import TrustModel
-from sottovoce.models.compare import COLOURS, MAX_RUNS, Errors, Track
-from sottovoce.models.registry import trust_models
-from sottovoce.models.synthetic import MAX_PEOPLE, check_size, check_whole, multinomial
-from sottovoce.privacy import check_epsilon
-from sottovoce.randomness import Keystream
-from sottovoce.render import INK, html_table, panels, plural, text_table
+from sottovoce.core.domain import Domain, Label
+from sottovoce.core.errors import ParameterError
+from sottovoce.core.lazy import load
+from sottovoce.core.lazy import numpy as np
+from sottovoce.core.privacy import check_epsilon
+from sottovoce.core.randomness import Keystream
+from sottovoce.estimates.render import INK, html_table, panels, plural, text_table
+from sottovoce.estimates.result import FRAMES
+from sottovoce.trust.base import TrustModel
+from sottovoce.trust.compare import COLOURS, MAX_RUNS, Errors, Track
+from sottovoce.trust.registry import trust_models
+from sottovoce.trust.synthetic import MAX_PEOPLE, check_size, check_whole, multinomial
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from numpy.typing import NDArray
 
-NS = (100, 316, 1000, 3162, 10_000, 31_623, 100_000)
+DEFAULT_NS = (100, 316, 1000, 3162, 10_000, 31_623, 100_000)
 MEASURES = ("frequency", "mean")
-SIZE = 10
+DEFAULT_VALUES = 10
 HEIGHT = 10
 
 
@@ -182,11 +182,11 @@ def _json(number: float) -> float | None:
 
 
 def error_curve(
+    domain: int | Iterable[Label] | Domain | None = None,
     epsilon: float = 1.0,
-    domain: int | Iterable[Any] | Domain | None = None,
     *,
     measure: str = "frequency",
-    ns: Iterable[int] = NS,
+    ns: Iterable[int] = DEFAULT_NS,
     models: Iterable[str | TrustModel] = ("central", "local"),
     runs: int = 50,
     seed: int | None = None,
@@ -198,7 +198,7 @@ def error_curve(
     answers. The mean of +-1 data is twice the frequency of +1, less one: randomized response against Laplace noise of
     scale 2/(epsilon n).
 
-    >>> curve = error_curve(epsilon=1.0, domain=10, ns=[100, 1000, 10_000], seed=1)
+    >>> curve = error_curve(10, epsilon=1.0, ns=[100, 1000, 10_000], seed=1)
     >>> {name: round(slope, 1) for name, slope in curve.slopes.items()}
     {'central': -1.0, 'local': -0.5}
     """
@@ -211,7 +211,7 @@ def error_curve(
             codes = multinomial(values, n, seed=stream)
             truth = np.bincount(codes, minlength=values.size)
         for model in chosen:
-            errors.setdefault((model.name, n), Errors(truth)).add(model.release(codes, values, epsilon, stream))
+            errors.setdefault((model.name, n), Errors(truth)).add(model.release(values, epsilon, codes, stream))
     lines = (_line(model, values, epsilon, [errors[model.name, n] for n in sizes], measure) for model in chosen)
     return ErrorCurve(epsilon, measure, values.size, runs, tuple(lines), seed)
 
@@ -228,7 +228,7 @@ def _domain(domain: Any, measure: str) -> Domain:
         raise ParameterError(f"measure must be one of {', '.join(MEASURES)}, got {measure!r:.40}")
     if measure == "mean" and domain is not None:
         raise ParameterError("the mean of +-1 data has a domain already: name none")
-    values = Domain([-1, 1]) if measure == "mean" else Domain.of(SIZE if domain is None else domain)
+    values = Domain([-1, 1]) if measure == "mean" else Domain.of(DEFAULT_VALUES if domain is None else domain)
     check_size(values)
     return values
 

@@ -7,18 +7,18 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, ClassVar
 
-from sottovoce.domain import Domain
+from sottovoce.core.domain import Domain
 from sottovoce.mechanisms import build
-from sottovoce.mechanisms.pure import Pure
-from sottovoce.models.base import Release, TrustModel
+from sottovoce.mechanisms.frequency.pure import Pure
+from sottovoce.trust.base import Release, TrustModel
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from sottovoce.randomness import Keystream
+    from sottovoce.core.randomness import Keystream
 
-ROWS = 2**20
+ANSWERS_AT_A_TIME = 2**20
 """Answers handled at a time."""
 
 
@@ -26,8 +26,8 @@ ROWS = 2**20
 class Local(TrustModel):
     """Every answer goes through a frequency mechanism: the one of least variance, or another by its name.
 
-    >>> from sottovoce.domain import Domain
-    >>> round(Local().stderr(10_000, Domain(10), epsilon=1.0), 4)
+    >>> from sottovoce.core.domain import Domain
+    >>> round(Local().stderr(Domain(10), 1.0, n=10_000), 4)
     0.0171
     """
 
@@ -39,16 +39,16 @@ class Local(TrustModel):
         return "local" if self.mechanism == "auto" else f"local {self.mechanism}"
 
     def release(
-        self, codes: NDArray[np.integer], domain: Domain, epsilon: float, stream: Keystream, level: float = 0.95
+        self, domain: Domain, epsilon: float, codes: NDArray[np.integer], stream: Keystream, level: float = 0.95
     ) -> Release:
         m = _mechanism(self.mechanism, domain.size, epsilon)
         tally = m.tally()
-        for at in range(0, codes.size, ROWS):
-            tally.add_many(m.randomize_many(codes[at : at + ROWS], seed=stream))
+        for at in range(0, codes.size, ANSWERS_AT_A_TIME):
+            tally.add_many(m.randomize_many(codes[at : at + ANSWERS_AT_A_TIME], seed=stream))
         estimate = tally.estimate()
-        return Release(estimate.unbiased, *estimate.interval(level), m.epsilon, repr(m))
+        return Release(estimate.unbiased, estimate.interval(level), m.epsilon, repr(m))
 
-    def stderr(self, n: int, domain: Domain, epsilon: float) -> float:
+    def stderr(self, domain: Domain, epsilon: float, n: int) -> float:
         return math.sqrt(_mechanism(self.mechanism, domain.size, epsilon).variance / n)
 
 

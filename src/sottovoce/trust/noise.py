@@ -10,16 +10,16 @@ from fractions import Fraction
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from sottovoce.errors import ParameterError
-from sottovoce.lazy import load
-from sottovoce.lazy import numpy as np
-from sottovoce.privacy import Probability, check_epsilon, exp_below, log_above, round_up
-from sottovoce.randomness import SYSTEM, Keystream, Source
+from sottovoce.core.errors import ParameterError
+from sottovoce.core.lazy import load
+from sottovoce.core.lazy import numpy as np
+from sottovoce.core.privacy import Probability, check_epsilon, exp_below, log_above, round_up
+from sottovoce.core.randomness import SYSTEM, Keystream, Source
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-COINS = 2**20
+COINS_AT_A_TIME = 2**20
 """Coins tossed at a time for a column of noise."""
 
 LEAST_TAIL = 2.0**-24
@@ -120,7 +120,7 @@ class DiscreteLaplace(Noise):
             raise ParameterError(f"epsilon must be at least 2^-24 for each unit of sensitivity, got {self.epsilon:g}")
         heads, still = np.zeros(size, dtype=np.int64), np.arange(size)
         while still.size:
-            width = max(min(int(1 / tail), COINS // still.size), 1)
+            width = max(min(int(1 / tail), COINS_AT_A_TIME // still.size), 1)
             coins = stream.bernoulli(self.ratio, still.size * width).reshape(-1, width)
             run = np.where(coins.all(axis=1), width, (~coins).argmax(axis=1))
             heads[still] += run

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from sottovoce.errors import ParameterError
-from sottovoce.models.base import TrustModel
-from sottovoce.models.central import Central
-from sottovoce.models.federated.curators import Federated, SecureSum
-from sottovoce.models.local import Local
-from sottovoce.models.shuffle import Shuffle
+from sottovoce.core.errors import ParameterError
+from sottovoce.trust.base import TrustModel
+from sottovoce.trust.central import Central
+from sottovoce.trust.federated.curators import Federated, SecureSum
+from sottovoce.trust.local import Local
+from sottovoce.trust.shuffle import Shuffle
 
 MODELS: dict[str, TrustModel] = {"central": Central(), "shuffle": Shuffle(), "local": Local()}
 MODELS |= {"federated": Federated(), "secure": SecureSum()}

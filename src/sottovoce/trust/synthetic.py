@@ -7,13 +7,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from numbers import Real
 from typing import TYPE_CHECKING, Any
 
-from sottovoce.domain import Domain
-from sottovoce.domain.columns import to_list
-from sottovoce.domain.values import is_missing
-from sottovoce.errors import DomainError, ParameterError
-from sottovoce.lazy import numpy as np
-from sottovoce.privacy import GRID, to_float
-from sottovoce.randomness import Keystream
+from sottovoce.core.domain import Domain
+from sottovoce.core.domain.columns import to_list
+from sottovoce.core.domain.values import is_missing
+from sottovoce.core.errors import DomainError, ParameterError
+from sottovoce.core.lazy import numpy as np
+from sottovoce.core.privacy import GRID, to_float
+from sottovoce.core.randomness import Keystream
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 MAX_VALUES = 2**20
 MAX_PEOPLE = 10**8
 TOLERANCE = 1e-9
-ROWS = 2**20
+ANSWERS_AT_A_TIME = 2**20
 
 
 def multinomial(
@@ -37,8 +37,8 @@ def multinomial(
     chances = np.full(domain.size, 1 / domain.size) if probabilities is None else _chances(probabilities, domain.size)
     edges = np.cumsum(chances)[:-1] * GRID
     stream, codes = Keystream.of(seed), np.empty(n, dtype=np.min_scalar_type(domain.size - 1))
-    for at in range(0, n, ROWS):
-        part = codes[at : at + ROWS]
+    for at in range(0, n, ANSWERS_AT_A_TIME):
+        part = codes[at : at + ANSWERS_AT_A_TIME]
         part[:] = np.searchsorted(edges, stream.draws(part.size).astype(np.float64), side="right")
     return codes
 

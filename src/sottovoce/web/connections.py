@@ -18,11 +18,11 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import Any
 
-from sottovoce.collector.http import JSON, Problem, Receive, Request, Scope, Send, to_json
-from sottovoce.collector.limits import network
-from sottovoce.collector.proxies import Proxies
-from sottovoce.collector.refusals import shown
-from sottovoce.lazy import load
+from sottovoce.core.lazy import load
+from sottovoce.web.http import JSON, Problem, Receive, Request, Scope, Send, to_json
+from sottovoce.web.limits import network
+from sottovoce.web.proxies import Proxies
+from sottovoce.web.refusals import refusal
 
 PIECE_BYTES = 2**14
 """Bytes given to the parser at a time. A head that begins inside them behind another request may be longer by this."""
@@ -81,7 +81,7 @@ async def crowded_address(scope: Scope, receive: Receive, send: Send) -> None:
 async def _crowded(message: str, scope: Scope, receive: Receive, send: Send) -> None:
     problem = Problem(503, "busy", message, {"retry-after": "1", "connection": "close"})
     request = Request(scope, receive)
-    await shown(problem, request).send(send, request, asyncio.Event())
+    await refusal(problem, request).send(send, request, asyncio.Event())
 
 
 class Outgoing:

@@ -10,8 +10,8 @@ import time
 from contextlib import suppress
 from typing import Any
 
-EVERY = 0.25
-"""Seconds between two looks: a limit is kept to within that."""
+CHECK_SECONDS = 0.25
+"""Between two looks: a limit is kept to within that."""
 
 
 class Deadlines:
@@ -44,7 +44,7 @@ class Deadlines:
 
     async def _run(self) -> None:
         while True:
-            await asyncio.sleep(EVERY)
+            await asyncio.sleep(CHECK_SECONDS)
             now = time.monotonic()
             for future in [future for future, due in self._due.items() if due < now]:
                 del self._due[future]

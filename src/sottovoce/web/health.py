@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 
-from sottovoce.collector.records import Unavailable
+from sottovoce.core.errors import StoreUnavailable
 
 PATIENCE_SECONDS = 0.5
 """How long to wait for the answer of a store that is busy."""
@@ -28,7 +28,7 @@ class Health:
         self._answered = time.monotonic()
 
     async def confirm(self) -> None:
-        """Return if the store works; raise what it raised, or `Unavailable` if it has said nothing for long."""
+        """Return if the store works; raise what it raised, or `StoreUnavailable` if it has said nothing for long."""
         asked = self._asked
         if asked is None or asked.done():
             asked = self._asked = asyncio.get_running_loop().run_in_executor(self._pool, self._ask)
@@ -37,7 +37,7 @@ class Health:
         if done:
             asked.result()
         elif time.monotonic() - self._answered > self._trusted:
-            raise Unavailable("the storage does not answer")
+            raise StoreUnavailable("the storage does not answer")
 
     def _ask(self) -> None:
         self._check()

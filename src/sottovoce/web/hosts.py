@@ -10,15 +10,18 @@ import ipaddress
 import re
 from collections.abc import Collection
 
-from sottovoce.collector.http import Request
+from sottovoce.web.http import Request
 
-HOST = re.compile(r"(\[[0-9a-fA-F:.]+\]|[A-Za-z0-9._-]+)(?::\d{1,5})?", re.ASCII)
+HOST_HEADER = re.compile(r"(\[[0-9a-fA-F:.]+\]|[A-Za-z0-9._-]+)(?::\d{1,5})?", re.ASCII)
+
+LOOPBACK_ADDRESSES = ("127.0.0.1", "::1", "")
+"""Where a request from this machine comes from; one over a socket of the file system has no address."""
 
 
 def host_of(request: Request) -> str:
     """The name or address, without brackets and port, in the one header `Host`; nothing if there is none or two."""
     lines = [value.decode("latin-1") for name, value in request.headers if name == b"host"]
-    found = HOST.fullmatch(lines[0]) if len(lines) == 1 else None
+    found = HOST_HEADER.fullmatch(lines[0]) if len(lines) == 1 else None
     return found[1].strip("[]").rstrip(".").lower() if found else ""
 
 
@@ -35,6 +38,13 @@ def is_loopback(host: str) -> bool:
     """Whether this names the machine itself, and nothing else can."""
     address = _address(host)
     return host == "localhost" or (address is not None and address.is_loopback)
+
+
+def from_this_machine(request: Request) -> bool:
+    """Whether a program on this machine sent this itself: not a page, and not somebody else through a proxy."""
+    passed_on = request.header(b"forwarded") or request.header(b"x-forwarded-for")
+    near = request.address in LOOPBACK_ADDRESSES and is_loopback(host_of(request))
+    return near and not passed_on and not from_a_page(request)
 
 
 def from_a_page(request: Request) -> bool:

@@ -1,4 +1,4 @@
-"""As much of HTTP as a collector needs, over ASGI: a request with a bounded body, a response, an error of one shape."""
+"""As much of HTTP as a service needs, over ASGI: a request with a bounded body, a response, an error of one shape."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from functools import cached_property, lru_cache
 from typing import Any
 from urllib.parse import parse_qsl
 
-from sottovoce.collector.deadlines import Deadlines
-from sottovoce.collector.limits import ByteBudget
+from sottovoce.web.deadlines import Deadlines
+from sottovoce.web.limits import ByteBudget
 
 Scope = dict[str, Any]
 Receive = Callable[[], Awaitable[dict[str, Any]]]
@@ -21,11 +21,11 @@ Send = Callable[[dict[str, Any]], Awaitable[None]]
 
 JSON = "application/json"
 HTML = "text/html; charset=utf-8"
-SAFE = (b"x-content-type-options", b"nosniff")
-DIGITS = 20
-"""Fewer than these has the length of a body that is worth looking at."""
+NO_SNIFFING = (b"x-content-type-options", b"nosniff")
+MAX_LENGTH_DIGITS = 19
+"""A content-length with more digits is no number of bytes that anybody sends."""
 
-EMPTY = {"type": "http.response.body", "body": b"", "more_body": False}
+EMPTY_BODY = {"type": "http.response.body", "body": b"", "more_body": False}
 
 
 class Problem(Exception):  # noqa: N818
@@ -56,7 +56,7 @@ class Response:
         """Send it; the answer to HEAD has no body, only its length."""
         start, body = self._messages
         await send(start)
-        await send(EMPTY if request.method == "HEAD" else body)
+        await send(EMPTY_BODY if request.method == "HEAD" else body)
 
     @cached_property
     def _messages(self) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -94,7 +94,7 @@ class Stream:
         finally:
             self.ended()
             await self.chunks.aclose()
-        await send(EMPTY)
+        await send(EMPTY_BODY)
 
     async def _pump(self, send: Send) -> None:
         async for chunk in self.chunks:
@@ -122,7 +122,7 @@ Reply = Response | Stream
 def raw_headers(kind: str, headers: Mapping[str, str]) -> list[tuple[bytes, bytes]]:
     """Headers as ASGI has them."""
     given = [(name.lower().encode("latin-1"), value.encode("latin-1")) for name, value in headers.items()]
-    return [(b"content-type", kind.encode("latin-1")), SAFE, *given]
+    return [(b"content-type", kind.encode("latin-1")), NO_SNIFFING, *given]
 
 
 class Request:
@@ -182,7 +182,7 @@ class Request:
     def length(self) -> int | None:
         """The length of the body that the head tells, or None."""
         text = self._headers.get(b"content-length", b"")
-        return int(text) if text.isdigit() and len(text) < DIGITS else None
+        return int(text) if text.isdigit() and len(text) <= MAX_LENGTH_DIGITS else None
 
     async def body(self, most: int, seconds: float, deadlines: Deadlines, budget: ByteBudget) -> bytes:
         """The whole body, which must be there in time and not too large."""

@@ -8,13 +8,13 @@ import time
 from collections import Counter, OrderedDict
 from collections.abc import Callable
 
-from sottovoce.errors import ParameterError
+from sottovoce.core.errors import ParameterError
 
-MOST = 2**16
+MAX_ADDRESSES = 2**16
 """Addresses remembered; the one that was quiet for longest is forgotten first."""
 
-LEAST_RATE = 1e-6
-"""Requests a second. With fewer the time to wait for one would not be a number that anybody can use."""
+MIN_REQUESTS_PER_SECOND = 1e-6
+"""With fewer the time to wait for one would not be a number that anybody can use."""
 
 SMALL_BODY_BYTES = 2**15
 """A body as small as this finds room when large ones have taken all that there is for them."""
@@ -29,8 +29,10 @@ class RateLimit:
     """
 
     def __init__(self, rate: float, burst: float, clock: Callable[[], float] = time.monotonic) -> None:
-        if not LEAST_RATE <= rate < math.inf:
-            raise ParameterError(f"a rate must be at least {LEAST_RATE:g} requests a second, and finite, got {rate}")
+        if not MIN_REQUESTS_PER_SECOND <= rate < math.inf:
+            raise ParameterError(
+                f"a rate must be at least {MIN_REQUESTS_PER_SECOND:g} requests a second, and finite, got {rate}"
+            )
         self.rate, self.burst, self.clock = rate, burst, clock
         self._buckets: OrderedDict[str, tuple[float, float]] = OrderedDict()
 
@@ -41,15 +43,15 @@ class RateLimit:
         left = min(self.burst, left + (now - last) * self.rate)
         taken = left >= cost
         self._buckets[key] = (left - cost if taken else left, now)
-        if len(self._buckets) > MOST:
+        if len(self._buckets) > MAX_ADDRESSES:
             self._buckets.popitem(last=False)
         return 0.0 if taken else (cost - left) / self.rate
 
 
-class Places:
+class AddressQuota:
     """How many of something each address has, and all together; neither may have too many.
 
-    >>> places = Places(most=3, each=2)
+    >>> places = AddressQuota(most=3, each=2)
     >>> [places.take(address) for address in ("10.0.0.1", "10.0.0.1", "10.0.0.1", "10.0.0.2", "10.0.0.3")]
     [True, True, False, True, False]
     """

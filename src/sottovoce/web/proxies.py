@@ -10,19 +10,19 @@ import ipaddress
 import re
 from collections.abc import Iterable, Sequence
 
-from sottovoce.errors import ParameterError
+from sottovoce.core.errors import ParameterError
 
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 Headers = Iterable[tuple[bytes, bytes]]
 
-MOST_HOPS = 32
+MAX_HOPS = 32
 """Entries of a header that are looked at, from the right."""
 
 MAPPED_BITS = 96
 """What comes before the address of IPv4 in one of IPv6 that stands for it."""
 
-PORT = re.compile(r"(?:\[(?P<six>[^\]]*)\]|(?P<four>[^:\[\]]*))(?::\d{1,5})?")
-PAIR = re.compile(r'\s*([\w!#$%&\'*+.^`|~-]+)=("(?:[^"\\]|\\.)*"|[^\s";,]*)\s*', re.ASCII)
+ADDRESS_AND_PORT = re.compile(r"(?:\[(?P<six>[^\]]*)\]|(?P<four>[^:\[\]]*))(?::\d{1,5})?")
+FORWARDED_PAIR = re.compile(r'\s*([\w!#$%&\'*+.^`|~-]+)=("(?:[^"\\]|\\.)*"|[^\s";,]*)\s*', re.ASCII)
 
 
 class Proxies:
@@ -55,7 +55,7 @@ class Proxies:
     def _walk(self, peer: str, hops: Sequence[str]) -> str:
         """From the right as long as whoever wrote an entry is trusted; what is no address ends the walk."""
         known = peer
-        for hop in reversed(hops[-MOST_HOPS:]):
+        for hop in reversed(hops[-MAX_HOPS:]):
             found = _address(hop)
             if found is None:
                 return known
@@ -105,7 +105,7 @@ def _forwarded(headers: Headers) -> list[str]:
 
 def _element(text: str) -> str:
     for pair in _split(text, ";"):
-        found = PAIR.fullmatch(pair)
+        found = FORWARDED_PAIR.fullmatch(pair)
         if found and found[1].lower() == "for":
             value = found[2]
             return _without_port(re.sub(r"\\(.)", r"\1", value[1:-1]) if value.startswith('"') else value)
@@ -127,5 +127,5 @@ def _split(text: str, mark: str) -> list[str]:
 
 def _without_port(text: str) -> str:
     """An address, which may be in brackets and have a port; an address of IPv6 may also stand alone."""
-    found = PORT.fullmatch(text)
+    found = ADDRESS_AND_PORT.fullmatch(text)
     return (found["six"] or found["four"] or "") if found else text

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
-from sottovoce.collector.http import Problem, Reply
+from sottovoce.web.http import Problem, Reply
 
 Handler = Callable[..., Awaitable[Reply]]
 """Takes the request and the parts of its address that are in braces."""
@@ -17,7 +17,7 @@ Handler = Callable[..., Awaitable[Reply]]
 Methods = Mapping[str, Handler]
 Table = Mapping[str, Methods]
 
-ANY = "{}"
+PLACEHOLDER = "{}"
 
 
 class Router:
@@ -26,9 +26,8 @@ class Router:
     >>> async def show(request, name): ...
     >>> router = Router()
     >>> router.add({"/s/{id}": {"GET": show}})
-    >>> methods, values = router.find("/s/habits")
-    >>> list(methods), values
-    (['GET'], ['habits'])
+    >>> router.find("/s/habits")
+    ('/s/{id}', ['habits'])
     """
 
     def __init__(self) -> None:
@@ -41,17 +40,17 @@ class Router:
             self.table[pattern] = {**self.table.get(pattern, {}), **methods}
             node = self._root
             for part in pattern.removeprefix("/").split("/"):
-                node = node.setdefault(ANY if part.startswith("{") else part, {})
-            node["/"] = self.table[pattern]
+                node = node.setdefault(PLACEHOLDER if part.startswith("{") else part, {})
+            node["/"] = pattern
 
-    def find(self, path: str) -> tuple[Methods, list[str]]:
-        """The handlers for an address by their methods, and its parts in braces."""
+    def find(self, path: str) -> tuple[str, list[str]]:
+        """The pattern of an address, by which `table` has its handlers, and its parts in braces."""
         node, values = self._root, []
         for part in path.removeprefix("/").split("/"):
-            if part in node and part != ANY:
+            if part in node and part != PLACEHOLDER:
                 node = node[part]
-            elif part and ANY in node:
-                node = node[ANY]
+            elif part and PLACEHOLDER in node:
+                node = node[PLACEHOLDER]
                 values.append(part)
             else:
                 raise nothing_here()

@@ -1,4 +1,4 @@
-"""Running a collector: one process with uvicorn, that ends in order when it is told to."""
+"""Running a service: one process with uvicorn, that ends in order when it is told to."""
 
 from __future__ import annotations
 
@@ -10,17 +10,16 @@ import sys
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from sottovoce.collector.connections import ConnectionLimits, protocol
-from sottovoce.collector.proxies import Proxies
-from sottovoce.collector.service import Service
-from sottovoce.errors import FileError, ParameterError
-from sottovoce.lazy import load
+from sottovoce.core.errors import FileError, ParameterError
+from sottovoce.core.lazy import load
+from sottovoce.web.application import Application
+from sottovoce.web.connections import ConnectionLimits, protocol
 
-SWITCH = 0.001
-"""Seconds after which the thread that writes gets its turn: it needs it seldom and briefly, and all wait for it."""
+THREAD_SWITCH_SECONDS = 0.001
+"""After this the thread that writes gets its turn: it needs it seldom and briefly, and all wait for it."""
 
-GARBAGE = 200_000
-"""New objects between two searches for garbage: thousands of requests that wait make many, and none in cycles."""
+OBJECTS_BETWEEN_COLLECTIONS = 200_000
+"""New objects until Python looks for cycles: thousands of requests that wait make many objects, and no cycles."""
 
 OTHER_FILES = 256
 """Files that a service opens besides its connections."""
@@ -43,7 +42,7 @@ def listen(host: str, port: int) -> socket.socket:
 
 
 def run(
-    app: Service,
+    app: Application,
     listener: socket.socket,
     started: Callable[[], None] = lambda: None,
     head_seconds: float = 10.0,
@@ -63,12 +62,12 @@ def run(
         write_seconds=write_seconds,
         connections=connections,
         connections_per_address=connections_per_address,
-        proxies=getattr(app, "proxies", Proxies()),
+        proxies=app.proxies,
     )
     _allow_files(connections + OTHER_FILES)
-    sys.setswitchinterval(SWITCH)
+    sys.setswitchinterval(THREAD_SWITCH_SECONDS)
     gc.freeze()
-    gc.set_threshold(GARBAGE)
+    gc.set_threshold(OBJECTS_BETWEEN_COLLECTIONS)
     config = uvicorn.Config(
         app,
         http=protocol(limits),
@@ -84,7 +83,7 @@ def run(
     _server(uvicorn, app, started)(config).run(sockets=[listener])
 
 
-def _server(uvicorn: Any, app: Any, started: Callable[[], None]) -> Any:
+def _server(uvicorn: Any, app: Application, started: Callable[[], None]) -> Any:
     class Server(uvicorn.Server):  # type: ignore[misc]
         async def startup(self, sockets: list[socket.socket] | None = None) -> None:
             await super().startup(sockets=sockets)
@@ -93,8 +92,7 @@ def _server(uvicorn: Any, app: Any, started: Callable[[], None]) -> Any:
 
         async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
             """Responses without end would keep a server from ending: they are told first."""
-            if isinstance(app, Service):
-                app.ending.set()
+            app.ending.set()
             await super().shutdown(sockets=sockets)
 
         @contextlib.contextmanager

@@ -14,17 +14,18 @@ from collections import deque
 from collections.abc import Sequence, Sized
 from typing import Any, Protocol
 
-from sottovoce.collector.records import Full, Outcome, Unavailable
-from sottovoce.errors import SottovoceError
+from sottovoce.core.errors import SottovoceError, StoreFull, StoreUnavailable
+from sottovoce.web.block_outcome import BlockOutcome
 
-Answer = Outcome | Exception
-Waiting = tuple[Sized, "asyncio.Future[Outcome]"]
+OutcomeOrError = BlockOutcome | Exception
+Pending = tuple[Sized, "asyncio.Future[BlockOutcome]"]
+"""A block, and the future that is done once it is durable."""
 
 
-class Keeper(Protocol):
+class BlockStore(Protocol):
     """A store that makes blocks of reports durable, many in one transaction, and says what became of each."""
 
-    def add(self, blocks: Sequence[Any], /) -> Sequence[Outcome]: ...
+    def add(self, blocks: Sequence[Any], /) -> Sequence[BlockOutcome]: ...
 
     def check(self) -> None: ...
 
@@ -39,21 +40,21 @@ class Writer(threading.Thread):
     """Writes blocks in groups, for those who wait in an event loop until theirs is durable."""
 
     def __init__(
-        self, store: Keeper, loop: asyncio.AbstractEventLoop, group: int = 10_000, pending: int = 100_000
+        self, store: BlockStore, loop: asyncio.AbstractEventLoop, group: int = 10_000, pending: int = 100_000
     ) -> None:
         super().__init__(name="sottovoce-writer", daemon=True)
         self.store, self.loop, self.group, self.room = store, loop, group, pending
         self.pending = 0
         """Reports that wait."""
-        self._waiting: deque[Waiting] = deque()
-        self._groups: queue.SimpleQueue[list[Waiting] | None] = queue.SimpleQueue()
+        self._waiting: deque[Pending] = deque()
+        self._groups: queue.SimpleQueue[list[Pending] | None] = queue.SimpleQueue()
         self._busy = self._closing = False
         self._lock = threading.Lock()
 
-    def submit(self, block: Sized) -> asyncio.Future[Outcome]:
-        """Take a block in, from the event loop; what became of it, once that is durable."""
+    def add(self, block: Sized) -> asyncio.Future[BlockOutcome]:
+        """Add a block, from the event loop; what became of it, once that is durable."""
         size = len(block)
-        future: asyncio.Future[Outcome] = self.loop.create_future()
+        future: asyncio.Future[BlockOutcome] = self.loop.create_future()
         with self._lock:
             if self._closing or self.pending + size > max(self.room, size):
                 raise Busy("too many reports wait to be written")
@@ -83,7 +84,7 @@ class Writer(threading.Thread):
             if not self._closing:
                 self._groups.put(self._next())
 
-    def _next(self) -> list[Waiting]:
+    def _next(self) -> list[Pending]:
         """All that waits, up to the size of a group."""
         group = [self._waiting.popleft()]
         size = len(group[0][0])
@@ -92,11 +93,11 @@ class Writer(threading.Thread):
             size += len(group[-1][0])
         return group
 
-    def _finish(self, group: list[Waiting]) -> None:
+    def _finish(self, group: list[Pending]) -> None:
         answers = self._write([block for block, _ in group])
         self.loop.call_soon_threadsafe(self._done, group, answers)
 
-    def _done(self, group: list[Waiting], answers: Sequence[Answer]) -> None:
+    def _done(self, group: list[Pending], answers: Sequence[OutcomeOrError]) -> None:
         """Wake those who wait, but for those who have gone, and see to it that the next group follows."""
         for (block, future), answer in zip(group, answers, strict=True):
             self.pending -= len(block)
@@ -110,15 +111,15 @@ class Writer(threading.Thread):
         if self._busy:
             self.loop.call_soon(self._hand_over)
 
-    def _write(self, blocks: list[Sized], again: bool = True) -> Sequence[Answer]:
+    def _write(self, blocks: list[Sized], again: bool = True) -> Sequence[OutcomeOrError]:
         """Write a group; if it fails for another reason than the database, each block alone.
 
         A connection may have broken since its last use, so there is a second try: reports are counted once anyway.
         """
         try:
             return self.store.add(blocks)
-        except Unavailable as error:
-            retry = again and not isinstance(error, Full)
+        except StoreUnavailable as error:
+            retry = again and not isinstance(error, StoreFull)
             return self._write(blocks, again=False) if retry else [error] * len(blocks)
         except Exception as error:
             return [error] if len(blocks) == 1 else [self._write([block])[0] for block in blocks]

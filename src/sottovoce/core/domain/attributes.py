@@ -9,9 +9,9 @@ from functools import cached_property
 from itertools import product
 from typing import TYPE_CHECKING, Any
 
-from sottovoce.domain.values import Domain, Label
-from sottovoce.errors import DomainError, ParameterError
-from sottovoce.lazy import numpy as np
+from sottovoce.core.domain.values import Domain, Label
+from sottovoce.core.errors import DomainError, ParameterError
+from sottovoce.core.lazy import numpy as np
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

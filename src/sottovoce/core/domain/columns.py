@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
-from sottovoce.errors import DomainError
-from sottovoce.lazy import numpy as np
-from sottovoce.lazy import pyarrow as pa
+from sottovoce.core.errors import DomainError
+from sottovoce.core.lazy import numpy as np
+from sottovoce.core.lazy import pyarrow as pa
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

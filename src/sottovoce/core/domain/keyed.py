@@ -4,22 +4,26 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import repeat
 from numbers import Rational, Real
+from operator import add, gt
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from sottovoce.domain.columns import to_list
-from sottovoce.domain.options import as_table, check_listable, check_listed, encode_rows, padded
-from sottovoce.domain.values import Domain, Label, is_missing
-from sottovoce.errors import DomainError, ParameterError
-from sottovoce.lazy import numpy as np
-from sottovoce.privacy import to_float
+from sottovoce.core.domain.columns import to_list
+from sottovoce.core.domain.options import MOST_PADDED, as_table, check_listable, check_listed, encode_rows, padded
+from sottovoce.core.domain.values import PLAIN, Domain, Label, is_missing
+from sottovoce.core.errors import DomainError, ParameterError
+from sottovoce.core.lazy import numpy as np
+from sottovoce.core.privacy import to_float
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 OUTSIDE = ("refuse", "clip")
+PLAIN_PAIRS, PLAIN_NUMBERS = frozenset({list, tuple}), frozenset({int, float})
 
 
 @dataclass(frozen=True, init=False)
@@ -81,6 +85,51 @@ class Keyed:
 
     def encode_padded(self, value: object) -> dict[int, float]:
         """The same with more, under numbers below 0, so that the time does not tell how many keys an answer holds."""
+        if isinstance(value, dict | list | tuple) and len(value) < len(self._fillers):
+            with suppress(TypeError, ValueError, KeyError, OverflowError):  # The other way says what is wrong.
+                return self._looked_up(value)
+        return self._encode_other(value)
+
+    def _looked_up(self, value: dict[Any, Any] | list[Any] | tuple[Any, ...]) -> dict[int, float]:
+        """The same for plain pairs. Each takes the same steps, and the pairs that fill an answer up are like others."""
+        pairs = [*(value.items() if isinstance(value, dict) else value), *self._fillers[-1 - len(value)]]
+        held = dict(pairs)
+        numbers = list(map(add, repeat(0.0), held.values()))  # Whole numbers become floats on the way.
+        finite = all(map(math.isfinite, numbers))
+        if self.outside == "clip":
+            numbers = [min(max(number, self.low), self.high) for number in numbers]
+        plain = PLAIN_PAIRS.issuperset(map(type, pairs)) and PLAIN_NUMBERS.issuperset(map(type, held.values()))
+        typed = self._key_types.issuperset(map(type, held))
+        inside = finite and self.low <= min(numbers) and max(numbers) <= self.high
+        if not (plain and typed and inside) or len(held) < len(pairs):
+            raise ValueError
+        codes = list(map(self._key_codes.__getitem__, held))
+        if sum(map(gt, repeat(0), codes)) != len(pairs) - len(value):  # An answer holds no filler.
+            raise ValueError
+        low, width = self.low, self.high - self.low
+        return {code: (number - low) / width for code, number in zip(codes, numbers, strict=True)}
+
+    @cached_property
+    def _fillers(self) -> tuple[tuple[tuple[Label, float], ...], ...]:
+        """Pairs of a key that is none and a number: a row of none of them, of one, of two and more."""
+        labels = self.keys.labels
+        most = self.keys.size if self.keys.size <= MOST_PADDED else -1
+        text = "".join([label for label in labels if isinstance(label, str)])  # With more behind it, longer than any.
+        names: list[Label] = [len(labels) + at if isinstance(labels, range) else f"{text}-{at}" for at in range(most)]
+        return tuple(tuple((name, self.low) for name in names[:count]) for count in range(most + 1))
+
+    @cached_property
+    def _key_codes(self) -> dict[Label, int]:
+        names = [name for name, _ in self._fillers[-1]]
+        known: dict[Label, int] = {key: code for code, key in enumerate(self.keys.labels)}
+        return known | {name: -1 - at for at, name in enumerate(names)}
+
+    @cached_property
+    def _key_types(self) -> frozenset[type]:
+        return frozenset({int}) if isinstance(self.keys.values, range) else PLAIN
+
+    def _encode_other(self, value: object) -> dict[int, float]:
+        """The same for answers of other types, for long ones, and for what is no answer."""
         if is_missing(value):
             raise DomainError(f"an answer must not be missing (it may be empty), got {value!r}")
         pairs = _pairs(value)
@@ -141,7 +190,7 @@ def _check_end(name: str, value: object) -> float:
     return float(value)
 
 
-def _pairs(value: Any) -> list[Any]:
+def _pairs(value: object) -> list[Any]:
     if isinstance(value, Mapping):
         return list(value.items())
     if not isinstance(value, list | tuple):
@@ -149,7 +198,7 @@ def _pairs(value: Any) -> list[Any]:
     return list(value)
 
 
-def _pair(pair: Any) -> tuple[object, object]:
+def _pair(pair: object) -> tuple[object, object]:
     if not isinstance(pair, list | tuple) or len(pair) != 2:
         raise DomainError(f"an answer must map keys to numbers, got {pair!r:.40}")
     return pair[0], pair[1]

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, reduce
+from itertools import repeat
+from operator import is_, or_
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from sottovoce.domain.columns import to_list
-from sottovoce.domain.values import Domain, Label, is_missing
-from sottovoce.errors import DomainError, ParameterError
-from sottovoce.lazy import numpy as np
+from sottovoce.core.domain.columns import to_list
+from sottovoce.core.domain.values import PLAIN, Domain, Label, is_missing
+from sottovoce.core.errors import DomainError, ParameterError
+from sottovoce.core.lazy import numpy as np
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -20,6 +23,7 @@ MOST_PADDED = 32
 """Options or keys, up to which every answer is encoded in as many steps."""
 SMALL_INTEGER_BITS = 9
 """Python keeps integers of fewer bits ready."""
+PLAIN_SETS = (list, tuple, set, frozenset)
 MAX_OPTIONS = 2**20
 """The code of an answer has a digit for each option or key."""
 
@@ -35,7 +39,7 @@ class Options:
     (5, 0, ('tea', 'water'))
     >>> options.encode(["tea", "milk"])
     Traceback (most recent call last):
-    sottovoce.errors.DomainError: an answer must be one of the 3 values of its domain, got 'milk'
+    sottovoce.core.errors.DomainError: an answer must be one of the 3 values of its domain, got 'milk'
     """
 
     options: Domain
@@ -73,26 +77,57 @@ class Options:
         Python keeps small integers ready and makes larger ones anew. With the bit all codes are made anew, so that time
         does not tell which options are held.
         """
+        if isinstance(value, PLAIN_SETS) and len(value) < len(self._fillers):
+            fillers = self._fillers[-1 - len(value)]
+            held = [*value, *fillers]
+            if self._types.issuperset(map(type, held)):
+                with suppress(KeyError):  # The other way says what is wrong.
+                    bits = list(map(self._bits.__getitem__, held))
+                    if sum(map(is_, bits, repeat(self._mark))) == len(fillers):  # An answer holds no filler.
+                        return reduce(or_, bits)
+        return self._encode_other(value)
+
+    def _encode_other(self, value: object) -> int:
+        """The same for sets of other types, for long ones, and for what is no set of options."""
         if is_missing(value):
             raise DomainError(f"an answer must not be missing (a set may be empty), got {value!r}")
         if isinstance(value, str | bytes | Mapping) or not isinstance(value, Iterable):
             raise DomainError(f"an answer must be a set or a list of options, got {value!r:.40}")
         held, code = list(value), self._mark
         for at, option in enumerate(padded(held, self.options.labels[0], self.options.size)):
-            code |= (self._mark, self._bit(self.options.encode(option)))[at < len(held)]
+            code |= self._mark | (at < len(held)) << self.options.encode(option)
         return code
 
     @cached_property
     def _mark(self) -> int:
         return 1 << self.options.size + SMALL_INTEGER_BITS
 
-    def _bit(self, option: int) -> int:
-        """The code of one option, with the mark. It is looked up where the time must not tell which one it is."""
-        return self._bits[option] if self.options.size <= MOST_PADDED else self._mark | 1 << option
+    # An answer is filled up with what is no option, to as many entries as a full one has, and each is looked up.
 
     @cached_property
-    def _bits(self) -> tuple[int, ...]:
-        return tuple(self._mark | 1 << option for option in range(self.options.size))
+    def _filler(self) -> Label:
+        """Of the type that most options have, so that it is looked up in the same time."""
+        labels = self.options.labels
+        if isinstance(labels, range):
+            return len(labels)
+        return "".join([label for label in labels if isinstance(label, str)]) + "-"  # Longer than any of them.
+
+    @cached_property
+    def _fillers(self) -> tuple[tuple[Label, ...], ...]:
+        """Rows of none, one, two and more of them. There are no rows for long lists: they would take too long."""
+        most = self.options.size if self.options.size <= MOST_PADDED else -1
+        return tuple((self._filler,) * count for count in range(most + 1))
+
+    @cached_property
+    def _bits(self) -> dict[Label, int]:
+        """The bit of each option, and none for the filler, all with the mark."""
+        bits = {label: self._mark | 1 << at for at, label in enumerate(self.options.labels)}
+        return bits | {self._filler: self._mark}
+
+    @cached_property
+    def _types(self) -> frozenset[type]:
+        """Those that are looked up. Equal numbers of other types are no options of a range."""
+        return frozenset({int}) if isinstance(self.options.values, range) else PLAIN
 
     def encode_many(self, values: Any, first_row: int = 1) -> NDArray[np.uint8]:
         """The codes of a column, a row of bytes for each: option j is bit j mod 8 of byte j div 8.

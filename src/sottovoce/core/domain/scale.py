@@ -9,19 +9,21 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
 from functools import cached_property
 from numbers import Rational, Real
+from operator import add
 from typing import TYPE_CHECKING, Any
 
-from sottovoce.domain.columns import as_arrow, floats, to_list
-from sottovoce.domain.values import is_missing
-from sottovoce.errors import DomainError, ParameterError
-from sottovoce.lazy import numpy as np
-from sottovoce.privacy import GRID
-from sottovoce.randomness import Keystream, Source
+from sottovoce.core.domain.columns import as_arrow, floats, to_list
+from sottovoce.core.domain.values import is_missing
+from sottovoce.core.errors import DomainError, ParameterError
+from sottovoce.core.lazy import numpy as np
+from sottovoce.core.privacy import GRID
+from sottovoce.core.randomness import Keystream, Source
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -31,6 +33,9 @@ POLICIES = ("refuse", "clip")
 
 PIECE, ROUNDER = 2.0**50, 1.5 * 2.0**52
 """A float is cut into pieces of 50 bits. A float of 50 bits plus the second number has no fraction left."""
+PLAIN_NUMBERS = frozenset({int, float})
+EXACT_BELOW = 2.0**53
+"""Whole numbers below it are floats as they are."""
 ABOVE_ALL = 2**21
 """Added to a place on the grid, and taken off at the end: then no place is a shorter integer than another."""
 
@@ -45,12 +50,12 @@ class Scale:
     >>> percent = Scale(0, 100, steps=4)
     >>> percent.labels
     (0.0, 25.0, 50.0, 75.0, 100.0)
-    >>> from sottovoce.randomness import SYSTEM
+    >>> from sottovoce.core.randomness import SYSTEM
     >>> percent.encode(75, SYSTEM), percent.encode(30, SYSTEM) in (1, 2)
     (3, True)
     >>> percent.encode(101, SYSTEM)
     Traceback (most recent call last):
-    sottovoce.errors.DomainError: an answer must lie from 0 to 100 (the policy is 'refuse'), got 101
+    sottovoce.core.errors.DomainError: an answer must lie from 0 to 100 (the policy is 'refuse'), got 101
     """
 
     low: float
@@ -109,9 +114,9 @@ class Scale:
             second = rest + ROUNDER
             rest = (rest - (second - ROUNDER)) * PIECE
             third = rest + ROUNDER
-            if rest == third - ROUNDER:  # It is exact but for numbers next to nothing.
-                joined = ((int(first) << 50) + int(second) << 50) + int(third)
-                return (joined * self.steps + offset << 53) // width
+            down = rest < third - ROUNDER  # All is exact but for numbers next to nothing, which are rounded down.
+            joined = ((int(first) << 50) + int(second) << 50) + int(third) - down
+            return (joined * self.steps + offset << 53) // width
         low, high = Fraction(self.low), Fraction(self.high)
         return math.floor(((Fraction(number) - low) * self.steps / (high - low) + ABOVE_ALL) * GRID)
 
@@ -199,12 +204,15 @@ class Scale:
 
 def _number(value: object) -> float | Fraction | Decimal:
     """A number that compares exactly, infinities included, or an error that says why it is none."""
+    if type(value) in PLAIN_NUMBERS:
+        with suppress(OverflowError):
+            number: float = add(0.0, value)  # A whole number becomes a float on the way.
+            if -EXACT_BELOW < number < EXACT_BELOW or (number == number and type(value) is float):
+                return number
     if is_missing(value):
         raise DomainError(f"an answer must not be missing, got {value!r}")
     if isinstance(value, bool) or not isinstance(value, Real | Decimal):
         raise DomainError(f"an answer must be a number, got {value!r:.40}")
-    if isinstance(value, int) and -GRID <= value <= GRID:
-        return float(value)
     if isinstance(value, Rational):
         return Fraction(value)
     return value if isinstance(value, Decimal) else float(value)

@@ -8,15 +8,22 @@ from dataclasses import asdict, dataclass, fields
 from functools import cached_property
 from typing import Any
 
-from sottovoce.domain.columns import to_list
-from sottovoce.domain.values import POLICIES, is_missing
-from sottovoce.errors import DomainError, ParameterError
+from sottovoce.core.domain.columns import to_list
+from sottovoce.core.domain.values import POLICIES, is_missing
+from sottovoce.core.errors import DomainError, ParameterError
 
 MAX_BYTES = 2**12
 LONGER = ("refuse", "cut")
 FORMS = ("none", "NFC")
+WIDE, WIDE_BYTES = "\U00010000", 4
+"""Behind this character all others are as wide in memory, and are encoded one by one."""
+INNER_BYTES = tuple(int(byte >> 6 == 0b10) for byte in range(256))
+"""Of each byte in UTF-8, whether it stands behind the first of its character."""
 CHARACTERS = (128, 1920, 61440, 1048576)
 """How many characters take one, two, three and four bytes."""
+
+END_MARK = b"\xff"
+"""Follows a text where its end must be told. No text in UTF-8 has this byte."""
 
 
 @dataclass(frozen=True)
@@ -33,7 +40,7 @@ class Text:
     'crèm'
     >>> Text(max_bytes=5).encode("crème")
     Traceback (most recent call last):
-    sottovoce.errors.DomainError: an answer must take at most 5 bytes in UTF-8 (the policy is 'refuse'), got 6
+    sottovoce.core.errors.DomainError: an answer must take at most 5 bytes in UTF-8 (the policy is 'refuse'), got 6
     """
 
     max_bytes: int = 64
@@ -71,22 +78,36 @@ class Text:
 
     def encode(self, value: object) -> bytes:
         """The bytes of one answer; of a missing one, where that is allowed, none."""
-        missing = is_missing(value)
-        if missing & (self.missing == "refuse"):
+        text = (value, "")[value is None]  # A missing one goes the same way: time does not tell.
+        if not isinstance(text, str):
+            text = self._missing(value)
+        if (not text) & (self.missing == "refuse"):
             raise DomainError(f"an answer must not be missing (the policy is 'refuse'), got {value!r}")
-        value = (value, "")[missing]  # A missing one goes the same way: time does not tell.
-        if not isinstance(value, str):
-            raise DomainError(f"an answer must be text, got {value!r:.40}")
+        filler = self._filler[len(text) :]
         try:
-            data = self._form(value).encode()
+            data = self._form(text + filler + WIDE).encode()
         except UnicodeEncodeError:
             raise DomainError(f"an answer must be valid Unicode without lone surrogates, got {value!a:.40}") from None
-        if len(data) <= self.max_bytes:
-            return data
-        if self.longer == "refuse":
+        own = len(data) - len(filler) - WIDE_BYTES
+        if (own > self.max_bytes) & (self.longer == "refuse"):
             limit = f"{self.max_bytes} bytes in UTF-8 (the policy is 'refuse')"
-            raise DomainError(f"an answer must take at most {limit}, got {len(data):,}")
-        return data[: self.max_bytes].decode(errors="ignore").encode()
+            raise DomainError(f"an answer must take at most {limit}, got {own:,}")
+        return data[: min(own, self._cut(data))]
+
+    def _missing(self, value: object) -> str:
+        if not is_missing(value):
+            raise DomainError(f"an answer must be text, got {value!r:.40}")
+        return ""
+
+    @cached_property
+    def _filler(self) -> str:
+        """What is put behind a text, so that all have as many characters."""
+        return " " * self.max_bytes
+
+    def _cut(self, data: bytes) -> int:
+        """Where the last character ends that fits: a byte in the middle of a character is not where one begins."""
+        first, second, third = (INNER_BYTES[data[self.max_bytes - at]] for at in range(3))
+        return self.max_bytes - first - (first & second) - (first & second & third)
 
     def _form(self, value: str) -> str:
         return unicodedata.normalize("NFC", value) if self.normalise == "NFC" else value

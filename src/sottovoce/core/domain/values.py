@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from sottovoce.domain.columns import as_arrow, each_once, to_list, whole_numbers
-from sottovoce.errors import DomainError, ParameterError
-from sottovoce.lazy import numpy as np
-from sottovoce.lazy import pyarrow as pa
+from sottovoce.core.domain.columns import as_arrow, each_once, to_list, whole_numbers
+from sottovoce.core.errors import DomainError, ParameterError
+from sottovoce.core.lazy import numpy as np
+from sottovoce.core.lazy import pyarrow as pa
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -20,6 +20,10 @@ Label = str | int | float | bool | None
 
 MAX_SIZE = 2**32
 POLICIES = ("refuse", "category")
+PLAIN: frozenset[type] = frozenset({bool, int, float, str, type(None)})
+"""Types of answers that are looked up at once."""
+LONGER = 2**62
+"""Added to numbers before they are compared, so that all of them have as many of Python's digits."""
 
 
 def is_missing(value: object) -> bool:
@@ -43,7 +47,7 @@ class Domain:
     ('yes', 'no', None)
     >>> Domain(["yes", "no"]).encode("maybe")
     Traceback (most recent call last):
-    sottovoce.errors.DomainError: an answer must be one of the 2 values of its domain, got 'maybe'
+    sottovoce.core.errors.DomainError: an answer must be one of the 2 values of its domain, got 'maybe'
     """
 
     values: tuple[Label, ...] | range
@@ -71,11 +75,30 @@ class Domain:
         return (*self.values, None) if self.missing == "category" else self.values
 
     @cached_property
-    def _codes(self) -> Mapping[Any, int]:
+    def _codes(self) -> Mapping[object, int]:
         return {label: code for code, label in enumerate(self.values)}
+
+    @cached_property
+    def _looked_up(self) -> Mapping[object, int]:
+        """The codes of labels, and of missing answers: to look one up takes as long for all of them."""
+        missing = dict.fromkeys((None, ""), len(self.values)) if self.missing == "category" else {}
+        return dict(self._codes) | missing
 
     def encode(self, value: object) -> int:
         """The code of one answer."""
+        if isinstance(self.values, range):
+            gap = value is None
+            whole: Any = (value, 0)[gap]  # A missing one goes the same way: time does not tell.
+            if type(whole) is int and gap <= (self.missing == "category"):
+                longer = whole + LONGER  # Numbers of one length are compared in one time.
+                if LONGER <= longer < LONGER + len(self.values):
+                    return (whole, len(self.values))[gap]
+        elif type(value) in PLAIN and (code := self._looked_up.get(value)) is not None:
+            return code
+        return self._encode_other(value)
+
+    def _encode_other(self, value: object) -> int:
+        """The same for missing answers, and for numbers of other types."""
         missing = is_missing(value)
         if missing & (self.missing == "refuse"):
             raise DomainError(f"an answer must not be missing (the policy is 'refuse'), got {value!r}")

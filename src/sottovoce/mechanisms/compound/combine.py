@@ -15,21 +15,21 @@ from functools import cached_property
 from itertools import accumulate, product
 from typing import TYPE_CHECKING, Any
 
-from sottovoce.domain import Domain
-from sottovoce.errors import ParameterError
-from sottovoce.lazy import numpy as np
+from sottovoce.core.domain import Domain
+from sottovoce.core.errors import ParameterError
+from sottovoce.core.lazy import numpy as np
+from sottovoce.core.privacy import log_above
+from sottovoce.core.randomness import Keystream, Source
+from sottovoce.core.reports import Index, Report
 from sottovoce.mechanisms.base import Mechanism
-from sottovoce.mechanisms.krr import KRR
-from sottovoce.mechanisms.local_hash import LocalHash
-from sottovoce.privacy import log_above
-from sottovoce.randomness import Keystream, Source
-from sottovoce.reports import Index, Report
+from sottovoce.mechanisms.frequency.krr import KRR
+from sottovoce.mechanisms.frequency.local_hash import LocalHash
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 Part = KRR | LocalHash
-MOST_LISTED = 2**12
+MAX_LISTED_ANSWERS = 2**12
 """Answers, up to which a device keeps a table of what the parts are asked."""
 
 KINDS: dict[str, type[KRR] | type[LocalHash]] = {KRR.name: KRR, LocalHash.name: LocalHash}
@@ -227,8 +227,12 @@ class Combined(Mechanism):
         return self._combination.law(self._questions(code))
 
     def _perturb(self, code: int, source: Source) -> int:
-        questions = self._listed[code] if self.domain.size <= MOST_LISTED else self._questions(code)
+        questions = self._listed[code] if self.domain.size <= MAX_LISTED_ANSWERS else self._questions_of_one(code)
         return self._combination.perturb(questions, source)
+
+    def _questions_of_one(self, code: int) -> list[int]:
+        """`_questions` in a time that tells nothing of a secret, for domains too large to list."""
+        return self._questions(code)
 
     @cached_property
     def _listed(self) -> list[list[int]]:

@@ -5,23 +5,23 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from sottovoce.domain import Domain, Keyed, Label
-from sottovoce.lazy import numpy as np
-from sottovoce.mechanisms.asked import Asked
-from sottovoce.mechanisms.krr import KRR
-from sottovoce.privacy import GRID, Probability
-from sottovoce.randomness import SYSTEM, Keystream, Source
-from sottovoce.reports import Report
+from sottovoce.core.domain import Domain, Keyed, Label
+from sottovoce.core.lazy import numpy as np
+from sottovoce.core.privacy import GRID, Probability
+from sottovoce.core.randomness import SYSTEM, Keystream, Source
+from sottovoce.core.reports import Report
+from sottovoce.mechanisms.compound.sampled_attribute import SampledTopic
+from sottovoce.mechanisms.frequency.krr import KRR
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from sottovoce.estimate import KeyMeans
-    from sottovoce.tally import Tally
+    from sottovoce.estimates import KeyMeans
+    from sottovoce.estimates.tally import Tally
 
 
 @dataclass(frozen=True, init=False, repr=False)
-class KeyValue(Asked):
+class KeyValue(SampledTopic):
     """A number for some of many keys: one key is drawn, and absent, low or high is told by randomized response.
 
     The key is drawn without a look at the answer and stands in the report. A number between low and high is first
@@ -96,7 +96,7 @@ class KeyValue(Asked):
         return 3 * key + np.where(np.isnan(places), 0, 1 + up)
 
     def _estimate(self, tally: Tally[Any]) -> KeyMeans:
-        from sottovoce.estimate import KeyMeans
+        from sottovoce.estimates import KeyMeans
 
         bounds, symbols = (self.domain.low, self.domain.high), tally.cells.reshape(-1, 3)
         return KeyMeans(self.domain.keys, bounds, tally.n, symbols, self.p, self.q, self.epsilon, tally.simulated)

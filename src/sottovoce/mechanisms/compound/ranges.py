@@ -5,15 +5,16 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from sottovoce.domain import Domain, Label
-from sottovoce.errors import ParameterError
-from sottovoce.mechanisms.parts import Combined, Mixture, Part, better, check_parts
-from sottovoce.privacy import check_epsilon
-from sottovoce.tree import Tree
+from sottovoce.core.domain import Domain, Label
+from sottovoce.core.errors import ParameterError
+from sottovoce.core.geometry import NOT_READY
+from sottovoce.core.privacy import check_epsilon
+from sottovoce.estimates.tree import Tree
+from sottovoce.mechanisms.compound.combine import Combined, Mixture, Part, better, check_parts
 
 if TYPE_CHECKING:
-    from sottovoce.mechanisms.range_estimate import RangeEstimate
-    from sottovoce.tally import Tally
+    from sottovoce.estimates.range_estimate import RangeEstimate
+    from sottovoce.estimates.tally import Tally
 
 MAX_FANOUT = 64
 
@@ -39,6 +40,7 @@ LocalHash(256 values, epsilon=1), LocalHash(1024 values, epsilon=1)))
     """
 
     name: ClassVar[str] = "ranges"
+    question_kinds: ClassVar[tuple[str, ...]] = ("ordered",)
     domain: Domain
     fanout: int
     parts: tuple[Part, ...]
@@ -77,9 +79,13 @@ LocalHash(256 values, epsilon=1), LocalHash(1024 values, epsilon=1)))
     def _questions(self, code: Any) -> list[Any]:
         return [code // width for width in self.tree.widths]
 
+    def _questions_of_one(self, code: int) -> list[int]:
+        longer = NOT_READY * max(self.tree.widths)  # The numbers divided are as long for all answers.
+        return [(code + longer) // width - longer // width for width in self.tree.widths]
+
     def _estimate(self, tally: Tally[Any]) -> RangeEstimate:
-        from sottovoce.mechanisms.moments import Evidence
-        from sottovoce.mechanisms.range_estimate import RangeEstimate
+        from sottovoce.estimates.part_evidence import Evidence
+        from sottovoce.estimates.range_estimate import RangeEstimate
 
         cells = self._combination.slices(tally.cells)
         evidence = tuple(Evidence(part, own) for part, own in zip(self.parts, cells, strict=True))

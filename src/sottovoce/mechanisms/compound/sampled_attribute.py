@@ -5,19 +5,19 @@ from fractions import Fraction
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from sottovoce.domain import Domain
-from sottovoce.lazy import numpy as np
+from sottovoce.core.domain import Domain
+from sottovoce.core.lazy import numpy as np
+from sottovoce.core.privacy import Probability
+from sottovoce.core.randomness import Keystream, Source
+from sottovoce.core.reports import Index, Report
 from sottovoce.mechanisms.base import Mechanism
-from sottovoce.mechanisms.krr import KRR
-from sottovoce.privacy import Probability
-from sottovoce.randomness import Keystream, Source
-from sottovoce.reports import Index, Report
+from sottovoce.mechanisms.frequency.krr import KRR
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 
-class Asked(Mechanism):
+class SampledTopic(Mechanism):
     """An answer has one of a few symbols for each of many topics; a device is asked about one topic at random.
 
     The topic is drawn without a look at the answer and stands in the report, so that the whole epsilon goes into one

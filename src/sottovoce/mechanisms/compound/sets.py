@@ -6,22 +6,22 @@ from fractions import Fraction
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from sottovoce.domain import Domain, Label, Options
-from sottovoce.lazy import numpy as np
-from sottovoce.mechanisms.asked import Asked
-from sottovoce.mechanisms.krr import KRR
-from sottovoce.privacy import Probability
-from sottovoce.randomness import Keystream, Source
+from sottovoce.core.domain import Domain, Label, Options
+from sottovoce.core.lazy import numpy as np
+from sottovoce.core.privacy import Probability
+from sottovoce.core.randomness import Keystream, Source
+from sottovoce.mechanisms.compound.sampled_attribute import SampledTopic
+from sottovoce.mechanisms.frequency.krr import KRR
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from sottovoce.estimate import Shares
-    from sottovoce.tally import Tally
+    from sottovoce.estimates import Shares
+    from sottovoce.estimates.tally import Tally
 
 
 @dataclass(frozen=True, init=False, repr=False)
-class Sets(Asked):
+class Sets(SampledTopic):
     """Which of these apply: one option is drawn at random, and whether it applies is told by randomized response.
 
     The option is drawn without a look at the answer and stands in the report, so the whole epsilon goes into one bit.
@@ -38,6 +38,7 @@ class Sets(Asked):
     """
 
     name: ClassVar[str] = "sets"
+    question_kinds: ClassVar[tuple[str, ...]] = ("multiple",)
     symbols: ClassVar[int] = 2
     domain_type: ClassVar[type[Any]] = Options
     domain: Options
@@ -83,7 +84,7 @@ class Sets(Asked):
         return codes
 
     def _estimate(self, tally: Tally[Any]) -> Shares:
-        from sottovoce.estimate import Shares
+        from sottovoce.estimates import Shares
 
         counts = tally.cells.reshape(-1, 2)
         asked, yes = counts.sum(axis=1), counts[:, 1]

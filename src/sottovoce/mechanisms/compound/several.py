@@ -8,15 +8,16 @@ from functools import cached_property
 from itertools import combinations
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from sottovoce.domain import Attributes, Domain, Label
-from sottovoce.errors import ParameterError
-from sottovoce.mechanisms.krr import KRR
-from sottovoce.mechanisms.parts import Combined, Composition, Mixture, Part, better, check_parts
-from sottovoce.privacy import check_epsilon
+from sottovoce.core.domain import Attributes, Domain, Label
+from sottovoce.core.errors import ParameterError
+from sottovoce.core.geometry import NOT_READY
+from sottovoce.core.privacy import check_epsilon
+from sottovoce.mechanisms.compound.combine import Combined, Composition, Mixture, Part, better, check_parts
+from sottovoce.mechanisms.frequency.krr import KRR
 
 if TYPE_CHECKING:
-    from sottovoce.mechanisms.several_estimate import SeveralEstimate
-    from sottovoce.tally import Tally
+    from sottovoce.estimates.several_estimate import SeveralEstimate
+    from sottovoce.estimates.tally import Tally
 
 HOWS = ("split", "sample", "joint", "pairs")
 MAX_SPLIT = 2**24
@@ -91,8 +92,12 @@ class Several(Combined):
         codes = self.domain.split(code)
         return [_joined(codes, self.domain.sizes, places) for places in self.asked]
 
+    def _questions_of_one(self, code: int) -> list[int]:
+        codes = self.domain.split(code + NOT_READY * self.domain.size)  # What is divided is as long for all answers.
+        return [_joined(codes, self.domain.sizes, places) for places in self.asked]
+
     def _estimate(self, tally: Tally[Any]) -> SeveralEstimate:
-        from sottovoce.mechanisms.several_estimate import sampled, split
+        from sottovoce.estimates.several_estimate import sampled, split
 
         combination = self._combination
         if isinstance(combination, Composition):

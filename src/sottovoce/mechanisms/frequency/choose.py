@@ -2,18 +2,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
-from sottovoce.domain import Domain, Label
-from sottovoce.errors import ParameterError
-from sottovoce.mechanisms.hadamard import Hadamard
-from sottovoce.mechanisms.krr import KRR
-from sottovoce.mechanisms.local_hash import LocalHash
-from sottovoce.mechanisms.projective import Projective
-from sottovoce.mechanisms.pure import Pure
-from sottovoce.mechanisms.subset import Subset
-from sottovoce.mechanisms.unary import Unary
-from sottovoce.privacy import check_epsilon
+from sottovoce.core.domain import Domain, Label
+from sottovoce.core.errors import ParameterError
+from sottovoce.core.privacy import check_epsilon
+from sottovoce.mechanisms.frequency.hadamard import Hadamard
+from sottovoce.mechanisms.frequency.krr import KRR
+from sottovoce.mechanisms.frequency.local_hash import LocalHash
+from sottovoce.mechanisms.frequency.projective import Projective
+from sottovoce.mechanisms.frequency.pure import Pure
+from sottovoce.mechanisms.frequency.subset import Subset
+from sottovoce.mechanisms.frequency.unary import Unary
 
-SLACK = 1.01
+VARIANCE_TOLERANCE = 1.01
 """Among mechanisms whose variance is within 1% of the least, the one with the shortest reports is chosen."""
 
 MAX_BITS = 1024
@@ -46,4 +46,4 @@ def choose(
         least = min(m.bits for m in mechanisms)
         raise ParameterError(f"max_bits must be at least {least} for {domain.size} values, got {limit}")
     best = min(m.variance for m in fitting)
-    return min((m for m in fitting if m.variance <= SLACK * best), key=lambda m: (m.bits, m.variance))
+    return min((m for m in fitting if m.variance <= VARIANCE_TOLERANCE * best), key=lambda m: (m.bits, m.variance))

@@ -9,13 +9,13 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from sottovoce.lazy import numpy as np
-from sottovoce.randomness import Keystream, Source
+from sottovoce.core.lazy import numpy as np
+from sottovoce.core.randomness import Keystream, Source
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-LISTED = 2**16
+MAX_TABLE_ENTRIES = 2**16
 """Values times members, up to which a device keeps a table of binomials."""
 
 
@@ -38,7 +38,7 @@ class Combinations:
         return math.comb(self.values, self.size)
 
     def number(self, held: Iterable[int]) -> int:
-        if self.values * self.size > LISTED:
+        if self.values * self.size > MAX_TABLE_ENTRIES:
             return sum(math.comb(member, at) for at, member in enumerate(sorted(held), 1))
         return sum([row[member] for row, member in zip(self._rows, sorted(held), strict=True)])
 

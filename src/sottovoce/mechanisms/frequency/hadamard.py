@@ -6,15 +6,15 @@ from fractions import Fraction
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from sottovoce.domain import Domain, Label
-from sottovoce.errors import ParameterError
-from sottovoce.kernels import SLIGHT, loops, walsh_hadamard
-from sottovoce.lazy import numpy as np
-from sottovoce.mechanisms.krr import KRR
-from sottovoce.mechanisms.pure import Pure
-from sottovoce.privacy import Probability, log_above
-from sottovoce.randomness import Keystream, Source, heads
-from sottovoce.reports import Index, Report
+from sottovoce.core.domain import Domain, Label
+from sottovoce.core.errors import ParameterError
+from sottovoce.core.kernels import in_one_piece, loops, walsh_hadamard
+from sottovoce.core.lazy import numpy as np
+from sottovoce.core.privacy import Probability, log_above
+from sottovoce.core.randomness import Keystream, Source, heads
+from sottovoce.core.reports import Index, Report
+from sottovoce.mechanisms.frequency.krr import KRR
+from sottovoce.mechanisms.frequency.pure import Pure
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -36,6 +36,7 @@ class Hadamard(Pure):
     """
 
     name: ClassVar[str] = "hadamard"
+    question_kinds: ClassVar[tuple[str, ...]] = ("yes_no", "choice")
     domain: Domain
     p: Probability
 
@@ -66,21 +67,32 @@ class Hadamard(Pure):
         row = self.shape.check(report)
         return tuple(code for code in range(self.domain.size) if not (row & code + 1).bit_count() & 1)
 
+    def is_supported(self, code: int, report: Report) -> bool:
+        return not (self.shape.check(report) & code + 1).bit_count() & 1
+
     def _law(self, code: int) -> dict[Report, Fraction]:
         rows = self.shape.outcomes
         chances = (2 * self.p / rows, 2 * (1 - self.p) / rows)
         return {row: Fraction(chances[(row & code + 1).bit_count() & 1]) for row in range(rows)}
 
     def _perturb(self, code: int, source: Source) -> int:
-        # Toggling a bit that the value has pairs each even row with an odd one: no row need be drawn twice.
-        value, truth, row = code + 1, source.bernoulli(self.p), source.below(self.shape.outcomes)
-        wrong = (row & value).bit_count() & 1 ^ 1 ^ truth
-        return (row, row ^ (value & -value))[wrong]
+        # Toggling a bit that the value has pairs each even row with an odd one: no row need be drawn twice. All numbers
+        # have a bit more, above all rows, so that they are integers of one length; it counts among the shared bits.
+        truth, row = source.bernoulli(self.p), source.below(self.shape.outcomes) + self._top
+        code += self._top
+        value = code + 1
+        wrong = (row & value).bit_count() & 1 ^ truth
+        return (row, row ^ value ^ (value & code))[wrong] - self._top
+
+    @cached_property
+    def _top(self) -> int:
+        """A bit above all rows. Python keeps integers below 2^9 ready, and has digits of 30 bits."""
+        return 1 << (29 if self.shape.bits < 29 else 60)
 
     def _perturb_into(self, codes: NDArray[np.int64], stream: Keystream, out: NDArray[Any]) -> None:
         count, outcomes = codes.size, self.shape.outcomes
-        if (compiled := loops(count // SLIGHT)) is not None:
-            fixed = (np.ascontiguousarray(codes), heads(self.p), outcomes - 1, out)
+        if (compiled := loops()) is not None:
+            fixed = (in_one_piece(codes), heads(self.p), outcomes - 1, out)
             stream.feed(partial(compiled.reflect, *fixed), count, self.p, outcomes)
             return
         values, odd = codes + 1, ~stream.bernoulli(self.p, count)

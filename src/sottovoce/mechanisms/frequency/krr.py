@@ -6,12 +6,11 @@ from fractions import Fraction
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from sottovoce.domain import Domain, Label
-from sottovoce.errors import ParameterError
-from sottovoce.kernels import SLIGHT, loops
-from sottovoce.lazy import numpy as np
-from sottovoce.mechanisms.pure import Pure
-from sottovoce.privacy import (
+from sottovoce.core.domain import Domain, Label
+from sottovoce.core.errors import ParameterError
+from sottovoce.core.kernels import in_one_piece, loops
+from sottovoce.core.lazy import numpy as np
+from sottovoce.core.privacy import (
     Probability,
     check_epsilon,
     check_probability,
@@ -20,8 +19,9 @@ from sottovoce.privacy import (
     round_down,
     round_up,
 )
-from sottovoce.randomness import Keystream, Source, heads, last_fair
-from sottovoce.reports import Index, Report
+from sottovoce.core.randomness import Keystream, Source, heads, last_fair
+from sottovoce.core.reports import Index, Report
+from sottovoce.mechanisms.frequency.pure import Pure
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -43,6 +43,7 @@ class KRR(Pure):
     """
 
     name: ClassVar[str] = "krr"
+    question_kinds: ClassVar[tuple[str, ...]] = ("yes_no", "choice")
     domain: Domain
     p: Probability
 
@@ -94,8 +95,8 @@ class KRR(Pure):
 
     def _perturb_into(self, codes: NDArray[np.int64], stream: Keystream, out: NDArray[Any]) -> None:
         count, others = codes.size, self.domain.size - 1
-        if (compiled := loops(count // SLIGHT)) is not None:
-            fixed = (np.ascontiguousarray(codes), heads(self.p), others, last_fair(others), out)
+        if (compiled := loops()) is not None:
+            fixed = (in_one_piece(codes), heads(self.p), others, last_fair(others), out)
             stream.feed(partial(compiled.respond, *fixed), count, self.p, others)
             return
         truth = stream.bernoulli(self.p, count)
@@ -105,3 +106,17 @@ class KRR(Pure):
 
     def _support(self, cells: NDArray[np.int64]) -> NDArray[np.int64]:
         return cells
+
+    def _support_table(self) -> NDArray[np.float64]:
+        """Whether each report supports each value."""
+        return np.eye(self.domain.size)
+
+    def _second_moments(self, weights: NDArray[np.float64]) -> NDArray[np.float64]:
+        """For each row c of weights and each value x, the mean of (sum_v c_v S_v)^2 over the reports of a holder of x.
+
+        S_v says whether a report supports v. Here a report supports one value.
+        """
+        p, q = float(self.p), float(self.q)
+        squares: NDArray[np.float64] = weights**2
+        moments: NDArray[np.float64] = q * squares.sum(axis=1, keepdims=True) + (p - q) * squares
+        return moments

@@ -7,17 +7,17 @@ from fractions import Fraction
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from sottovoce.domain import Domain, Label
-from sottovoce.errors import ParameterError
-from sottovoce.field import MAX_ORDER, Field, is_order
-from sottovoce.geometry import Space, words
-from sottovoce.kernels import loops
-from sottovoce.lazy import numpy as np
-from sottovoce.mechanisms.krr import KRR
-from sottovoce.mechanisms.pure import Pure
-from sottovoce.privacy import Probability, check_epsilon
-from sottovoce.randomness import Keystream, Source, heads, last_fair
-from sottovoce.reports import Index, Report
+from sottovoce.core.domain import Domain, Label
+from sottovoce.core.errors import ParameterError
+from sottovoce.core.field import MAX_ORDER, Field, is_order
+from sottovoce.core.geometry import Space, words
+from sottovoce.core.kernels import loops
+from sottovoce.core.lazy import numpy as np
+from sottovoce.core.privacy import Probability, check_epsilon
+from sottovoce.core.randomness import Keystream, Source, heads, last_fair
+from sottovoce.core.reports import Index, Report
+from sottovoce.mechanisms.frequency.krr import KRR
+from sottovoce.mechanisms.frequency.pure import Pure
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -43,6 +43,7 @@ class LocalHash(Pure):
     """
 
     name: ClassVar[str] = "local_hash"
+    question_kinds: ClassVar[tuple[str, ...]] = ("yes_no", "choice")
     domain: Domain
     buckets: int
     p: Probability
@@ -97,6 +98,10 @@ class LocalHash(Pure):
         cohort, bucket = divmod(self.shape.check(report), self.buckets)
         return tuple(code for code in range(self.domain.size) if self.hash(cohort, code) == bucket)
 
+    def is_supported(self, code: int, report: Report) -> bool:
+        cohort, bucket = divmod(self.shape.check(report), self.buckets)
+        return bool(self.hash(cohort, code) == bucket)
+
     def _law(self, code: int) -> dict[Report, Fraction]:
         return {
             cohort * self.buckets + bucket: chance / self.cohorts
@@ -111,7 +116,7 @@ class LocalHash(Pure):
 
     def _perturb_into(self, codes: NDArray[np.int64], stream: Keystream, out: NDArray[Any]) -> None:
         count, others = codes.size, self.buckets - 1
-        if (compiled := loops(8 * self._space.digits * count)) is not None:
+        if (compiled := loops()) is not None:
             draws = (self.cohorts, last_fair(self.cohorts), heads(self.p), last_fair(others))
             loop = partial(compiled.hash_and_respond, words(codes), *self._space.tables[3:], *draws, out)
             stream.feed(loop, count, self.cohorts, self.p, others)
@@ -137,6 +142,44 @@ class LocalHash(Pure):
         rows = cells.reshape(-1, self.buckets)
         support: NDArray[np.int64] = self._space.sums(rows[:-1]) + rows[-1, 0]
         return support[: self.domain.size]
+
+    def _support_table(self) -> NDArray[np.float64]:
+        """Whether each report supports each value."""
+        cohort, bucket = np.divmod(np.arange(self.shape.outcomes), self.buckets)
+        matches: NDArray[np.bool_] = self.hash(cohort[:, None], np.arange(self.domain.size)[None, :]) == bucket[:, None]
+        return matches.astype(np.float64)
+
+    def _second_moments(self, weights: NDArray[np.float64]) -> NDArray[np.float64]:
+        """For each row c of weights and each value x, the mean of (sum_v c_v S_v)^2 over the reports of a holder of x.
+
+        S_v says whether a report supports v. Here it supports all values of a bucket.
+        """
+        p, lie = float(self.p), (1 - float(self.p)) / (self.buckets - 1)
+        total, own = self._squares(weights)
+        moments: NDArray[np.float64] = (lie * total[:, None] + (p - lie) * own) / self.cohorts
+        return moments
+
+    def _squares(self, weights: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """The squares of the weights' sums over a bucket, added up: over all buckets, and over those that x falls into.
+
+        Both run over all cohorts. Cohort 0 has every value in bucket 0; the others come in lines of g - 1 that agree
+        but for the names of the buckets. Those with k digits behind the leading one hash by k + 1 digits of a value.
+        """
+        space, rows = self._space, len(weights)
+        g, size, digits = space.order, space.size, space.digits
+        negative = space.field.negative(np.arange(g))
+        padded = np.zeros((rows, size))
+        padded[:, : weights.shape[1]] = weights
+        total = padded.sum(axis=1) ** 2
+        own = np.repeat(total[:, None], size, axis=1)
+        for k in range(digits):
+            lead = padded.reshape(rows, -1, g, g**k).sum(axis=1)
+            sums = space._transform(lead.transpose(2, 0, 1)[:, :, negative].reshape(-1, g), k).reshape(rows, g**k, g)
+            squares = sums[:, :, negative] ** 2
+            total = total + (g - 1) * squares.sum(axis=(1, 2))
+            image = space._transform(squares.transpose(1, 0, 2).reshape(-1, g), k).reshape(rows, g**k, g)
+            own += (g - 1) * np.tile(image.transpose(0, 2, 1).reshape(rows, -1), g ** (digits - k - 1))
+        return total, own[:, : weights.shape[1]]
 
 
 def _buckets(size: int, epsilon: float | None, kind: str) -> int:

@@ -7,17 +7,17 @@ from fractions import Fraction
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from sottovoce.domain import Domain, Label
-from sottovoce.errors import ParameterError
-from sottovoce.field import MAX_ORDER, Field, is_order
-from sottovoce.geometry import Space, words
-from sottovoce.kernels import loops
-from sottovoce.lazy import numpy as np
-from sottovoce.lazy import scipy
-from sottovoce.mechanisms.pure import Pure
-from sottovoce.privacy import Probability, check_epsilon, check_probability, exp_below, log_above, round_down
-from sottovoce.randomness import Keystream, Source, heads, last_fair
-from sottovoce.reports import Index, Report
+from sottovoce.core.domain import Domain, Label
+from sottovoce.core.errors import ParameterError
+from sottovoce.core.field import MAX_ORDER, Field, is_order
+from sottovoce.core.geometry import MAX_LISTED_VECTORS, NOT_READY, Space, words
+from sottovoce.core.kernels import loops
+from sottovoce.core.lazy import numpy as np
+from sottovoce.core.lazy import scipy
+from sottovoce.core.privacy import Probability, check_epsilon, check_probability, exp_below, log_above, round_down
+from sottovoce.core.randomness import Keystream, Source, heads, last_fair
+from sottovoce.core.reports import Index, Report
+from sottovoce.mechanisms.frequency.pure import Pure
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -42,6 +42,7 @@ class Projective(Pure):
     """
 
     name: ClassVar[str] = "projective"
+    question_kinds: ClassVar[tuple[str, ...]] = ("yes_no", "choice")
     domain: Domain
     order: int
     p: Probability
@@ -100,6 +101,10 @@ class Projective(Pure):
         plane = self._space.line(self.shape.check(report))
         return tuple(c for c in range(self.domain.size) if self._space.inner(plane, self._space.line(c)) == 0)
 
+    def is_supported(self, code: int, report: Report) -> bool:
+        plane = self._space.line(self.shape.check(report))
+        return bool(self._space.inner(plane, self._space.line(code)) == 0)
+
     def _law(self, code: int) -> dict[Report, Fraction]:
         on, off, point = self.p / self._on, (1 - self.p) / self._off, self._space.line(code)
         return {
@@ -113,14 +118,40 @@ class Projective(Pure):
 
     def _perturb(self, code: int, source: Source) -> int:
         truth, on, off = source.bernoulli(self.p), source.below(self._on), source.below(self._off)
-        point = self._space.line(code)
+        point, power = self._point(code)
         free = (off, self._rest.line(on))[truth]
-        vector = self._complete(free, point, self._space.leading(point), 1 - truth)
-        return self._space.normalise(vector)[1]
+        high, low = divmod(free + self._longer, power)
+        vector = high * power * self.order + low - self._longer * self.order
+        missing = self._differences[1 - truth][self._space.inner(vector, point)]
+        return self._space.normalise(vector + power * missing)[1]
+
+    # What a device looks up, and what it adds before it divides, so that all answers take the same time.
+
+    def _point(self, code: int) -> tuple[int, int]:
+        """The point of a value, and the power of the order at its leading 1."""
+        if self.domain.size <= MAX_LISTED_VECTORS:
+            return self._listed_points[code]
+        point = self._space.line(code)
+        return point, self._space.leading(point)
+
+    @cached_property
+    def _listed_points(self) -> list[tuple[int, int]]:
+        points = map(self._space.line, range(self.domain.size))
+        return [(point, self._space.leading(point)) for point in points]
+
+    @cached_property
+    def _longer(self) -> int:
+        return self._space.size * NOT_READY
+
+    @cached_property
+    def _differences(self) -> list[list[int]]:
+        """0 and 1, less each element."""
+        field, elements = self._space.field, range(self.order)
+        return [[field.add(wanted, field.negative(element)) for element in elements] for wanted in (0, 1)]
 
     def _perturb_into(self, codes: NDArray[np.int64], stream: Keystream, out: NDArray[Any]) -> None:
         count, space = codes.size, self._space
-        if (compiled := loops(8 * space.digits * count)) is not None:
+        if (compiled := loops()) is not None:
             draws = (heads(self.p), self._on, last_fair(self._on), self._off, last_fair(self._off))
             loop = partial(compiled.draw_planes, words(codes), *draws, *space.tables, out)
             stream.feed(loop, count, self.p, self._on, self._off)

@@ -5,17 +5,17 @@ from collections.abc import Iterable
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from sottovoce.domain import Domain
+from sottovoce.core.domain import Domain
+from sottovoce.core.privacy import Probability
+from sottovoce.core.reports import Report
 from sottovoce.mechanisms.base import Mechanism
-from sottovoce.privacy import Probability
-from sottovoce.reports import Report
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from sottovoce.estimate import Estimate
-    from sottovoce.tally import Tally
+    from sottovoce.estimates import Estimate
+    from sottovoce.estimates.tally import Tally
 
 
 class Pure(Mechanism):
@@ -52,18 +52,22 @@ class Pure(Mechanism):
     def supports(self, report: Report) -> Iterable[int]:
         """The codes of the values that a report speaks for."""
 
+    def is_supported(self, code: int, report: Report) -> bool:
+        """Whether a report speaks for one value. Some mechanisms need not list all values for that."""
+        return code in self.supports(report)
+
     @abstractmethod
     def _support(self, cells: NDArray[np.int64]) -> NDArray[np.int64]:
         """For each value, how many of the counted reports support it."""
 
     def _support_many(self, rows: NDArray[np.int64]) -> NDArray[np.int64]:
         """The same for many tallies, a row of cells each."""
-        from sottovoce.lazy import numpy as np
+        from sottovoce.core.lazy import numpy as np
 
         return np.array([self._support(row) for row in rows])
 
     def _estimate(self, tally: Tally[Any]) -> Estimate:
-        from sottovoce.estimate import Estimate
+        from sottovoce.estimates import Estimate
 
         support = self._support(tally.cells)
         return Estimate(self.domain, tally.n, support, self.p, self.q, self.epsilon, tally.simulated)

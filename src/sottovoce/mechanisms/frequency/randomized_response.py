@@ -5,10 +5,10 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import ClassVar
 
-from sottovoce.domain import Domain, Label
-from sottovoce.errors import ParameterError
-from sottovoce.mechanisms.krr import KRR
-from sottovoce.privacy import check_probability
+from sottovoce.core.domain import Domain, Label
+from sottovoce.core.errors import ParameterError
+from sottovoce.core.privacy import check_probability
+from sottovoce.mechanisms.frequency.krr import KRR
 
 Binary = Iterable[Label] | Domain
 TRUTH_VALUES = (False, True)
@@ -18,6 +18,8 @@ TRUTH_VALUES = (False, True)
 class RandomizedResponse(KRR):
     """Randomized response for one bit: the truth with probability p, the opposite otherwise.
 
+    >>> RandomizedResponse(1.0)
+    RandomizedResponse(2 values, epsilon=1)
     >>> RandomizedResponse.from_coins().epsilon
     1.0986122886681098
     >>> RandomizedResponse.from_truth(0.75) == RandomizedResponse.from_gamma(0.25) == RandomizedResponse.from_coins()
@@ -27,6 +29,7 @@ class RandomizedResponse(KRR):
     """
 
     name: ClassVar[str] = "rr"
+    question_kinds: ClassVar[tuple[str, ...]] = ("yes_no",)
 
     def __init__(
         self,

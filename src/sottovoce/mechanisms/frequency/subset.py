@@ -8,20 +8,20 @@ from functools import cached_property
 from itertools import combinations
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from sottovoce.domain import Domain, Label
-from sottovoce.errors import ParameterError
-from sottovoce.kernels.rows import put, resize
-from sottovoce.lazy import numpy as np
-from sottovoce.mechanisms.combinations import Combinations, sample, sample_many
-from sottovoce.mechanisms.pure import Pure
-from sottovoce.privacy import GRID, Probability, check_epsilon, check_probability, exp_below, log_above, round_down
-from sottovoce.randomness import Keystream, Source
-from sottovoce.reports import Bits, Index, Report
+from sottovoce.core.domain import Domain, Label
+from sottovoce.core.errors import ParameterError
+from sottovoce.core.kernels.rows import put, resize
+from sottovoce.core.lazy import numpy as np
+from sottovoce.core.privacy import GRID, Probability, check_epsilon, check_probability, exp_below, log_above, round_down
+from sottovoce.core.randomness import Keystream, Source
+from sottovoce.core.reports import Bits, Index, Report
+from sottovoce.mechanisms.frequency.combinations import Combinations, sample, sample_many
+from sottovoce.mechanisms.frequency.pure import Pure
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-LISTED = 2**20
+MAX_LISTED_ENTRIES = 2**20
 """Values times sets, up to which columns draw a set by its place in a list of all of them."""
 
 
@@ -41,6 +41,7 @@ class Subset(Pure):
     """
 
     name: ClassVar[str] = "subset"
+    question_kinds: ClassVar[tuple[str, ...]] = ("yes_no", "choice")
     domain: Domain
     size: int
     p: Probability
@@ -122,7 +123,7 @@ class Subset(Pure):
         truth = stream.bernoulli(self.p, codes.size)
         if isinstance(self.shape, Bits):
             _bit_sets(self.shape, codes, self.size - truth, truth, stream, out)
-        elif self._sets.count * self.domain.size <= LISTED:
+        elif self._sets.count * self.domain.size <= MAX_LISTED_ENTRIES:
             held = math.comb(self.domain.size - 1, self.size - 1)
             with_it, without = stream.below(held, codes.size), stream.below(self._sets.count - held, codes.size)
             out[:] = self._listed[codes, np.where(truth, with_it, held + without)]

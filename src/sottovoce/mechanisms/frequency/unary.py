@@ -6,12 +6,11 @@ from fractions import Fraction
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from sottovoce.domain import Domain, Label
-from sottovoce.errors import ParameterError
-from sottovoce.kernels.rows import put
-from sottovoce.lazy import numpy as np
-from sottovoce.mechanisms.pure import Pure
-from sottovoce.privacy import (
+from sottovoce.core.domain import Domain, Label
+from sottovoce.core.errors import ParameterError
+from sottovoce.core.kernels.rows import put
+from sottovoce.core.lazy import numpy as np
+from sottovoce.core.privacy import (
     Probability,
     check_epsilon,
     check_probability,
@@ -20,8 +19,9 @@ from sottovoce.privacy import (
     round_down,
     round_up,
 )
-from sottovoce.randomness import Keystream, Source
-from sottovoce.reports import Bits, Report
+from sottovoce.core.randomness import Keystream, Source
+from sottovoce.core.reports import Bits, Report
+from sottovoce.mechanisms.frequency.pure import Pure
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -46,6 +46,7 @@ class Unary(Pure):
     """
 
     name: ClassVar[str] = "unary"
+    question_kinds: ClassVar[tuple[str, ...]] = ("yes_no", "choice")
     domain: Domain
     p: Probability
     q: Probability

@@ -17,11 +17,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from sottovoce.errors import ParameterError
-from sottovoce.lazy import numpy as np
+from sottovoce.core.errors import ParameterError
+from sottovoce.core.lazy import numpy as np
+from sottovoce.core.randomness import SYSTEM, Keystream, Source
+from sottovoce.core.reports import Report, Reports
 from sottovoce.mechanisms.base import Mechanism
-from sottovoce.randomness import SYSTEM, Keystream, Source
-from sottovoce.reports import Report, Reports
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -6,21 +6,21 @@ from fractions import Fraction
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from sottovoce.domain import Domain, Label
-from sottovoce.errors import ParameterError
-from sottovoce.lazy import numpy as np
-from sottovoce.mechanisms.krr import KRR
-from sottovoce.mechanisms.longitudinal import Hide, Longitudinal, Memory, Step, check_count
-from sottovoce.mechanisms.randomized_response import TRUTH_VALUES
-from sottovoce.privacy import Probability, log_above
-from sottovoce.randomness import SYSTEM, Keystream, Source
-from sottovoce.reports import Index, Report
-from sottovoce.tally import Tally
+from sottovoce.core.domain import Domain, Label
+from sottovoce.core.errors import ParameterError
+from sottovoce.core.lazy import numpy as np
+from sottovoce.core.privacy import Probability, log_above
+from sottovoce.core.randomness import SYSTEM, Keystream, Source
+from sottovoce.core.reports import Index, Report
+from sottovoce.estimates.tally import Tally
+from sottovoce.mechanisms.frequency.krr import KRR
+from sottovoce.mechanisms.frequency.randomized_response import TRUTH_VALUES
+from sottovoce.mechanisms.longitudinal.base import Hide, Longitudinal, Memory, Step, check_count
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from sottovoce.estimate import Sums
+    from sottovoce.estimates import EventShares
 
 COIN = Probability(1, 2)
 MAX_WAVES = 2**20
@@ -56,7 +56,7 @@ class Changes(Longitudinal):
 
     if TYPE_CHECKING:
 
-        def tally(self) -> Tally[Sums]: ...
+        def tally(self) -> Tally[EventShares]: ...
 
     def __init__(
         self,
@@ -207,18 +207,18 @@ class Changes(Longitudinal):
         variance = (1 - most**2) / (np.maximum(told, 1) * self._shrinkage**2)
         return np.where(told > 0, change, 0.0), np.where(told > 0, variance, 1.0)
 
-    def _estimate(self, tally: Tally[Any]) -> Sums:
-        from sottovoce.estimate import Sums
-        from sottovoce.render import plural
+    def _estimate(self, tally: Tally[Any]) -> EventShares:
+        from sottovoce.estimates import EventShares
+        from sottovoce.estimates.render import plural
 
         change, variance = self._net(tally.cells)
         labels = [f"change over {plural(1 << order, 'wave')}" for order in range(self.orders)]
         least = np.abs(change.clip(-1, 1)) * (1 - np.abs(change.clip(-1, 1))) / tally.n
-        return Sums(labels, change, variance, least, tally.n, self.epsilon_forever, tally.simulated)
+        return EventShares(labels, change, variance, least, tally.n, self.epsilon_forever, tally.simulated)
 
-    def over_time(self, tallies: Sequence[Tally[Sums]]) -> Sums:
+    def over_time(self, tallies: Sequence[Tally[EventShares]]) -> EventShares:
         """The share of the second value in each wave, from the tallies of all waves up to then, in their order."""
-        from sottovoce.estimate import Sums
+        from sottovoce.estimates import EventShares
 
         if not tallies or len(tallies) > self.waves or any(tally.mechanism != self for tally in tallies):
             raise ParameterError(f"over_time needs a tally of this mechanism for each wave, at most {self.waves}")
@@ -228,7 +228,7 @@ class Changes(Longitudinal):
         share, n = sums[:, 0].clip(0, 1), np.array([max(tally.n, 1) for tally in tallies])
         labels, simulated = list(range(1, len(tallies) + 1)), any(tally.simulated for tally in tallies)
         sampling = share * (1 - share) / n
-        return Sums(labels, sums[:, 0], sums[:, 1], sampling, int(n.max()), self.epsilon_forever, simulated)
+        return EventShares(labels, sums[:, 0], sums[:, 1], sampling, int(n.max()), self.epsilon_forever, simulated)
 
     def __repr__(self) -> str:
         return f"Changes({self.waves} waves, {self.changes} changes, epsilon={self.epsilon_forever:.6g} forever)"

@@ -8,20 +8,20 @@ from itertools import product
 from math import prod
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from sottovoce.domain import Domain, Label
-from sottovoce.errors import ParameterError
-from sottovoce.lazy import numpy as np
-from sottovoce.mechanisms.combinations import Combinations, sample, sample_many
-from sottovoce.mechanisms.longitudinal import Hide, Longitudinal, Memory, Step, check_count
-from sottovoce.privacy import GRID, Probability, check_epsilon, check_probability, exp_below, log_above, round_down
-from sottovoce.randomness import SYSTEM, Keystream, Source
-from sottovoce.reports import Index, Report
+from sottovoce.core.domain import Domain, Label
+from sottovoce.core.errors import ParameterError
+from sottovoce.core.lazy import numpy as np
+from sottovoce.core.privacy import GRID, Probability, check_epsilon, check_probability, exp_below, log_above, round_down
+from sottovoce.core.randomness import SYSTEM, Keystream, Source
+from sottovoce.core.reports import Index, Report
+from sottovoce.mechanisms.frequency.combinations import Combinations, sample, sample_many
+from sottovoce.mechanisms.longitudinal.base import Hide, Longitudinal, Memory, Step, check_count
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from sottovoce.estimate import Shares
-    from sottovoce.tally import Tally
+    from sottovoce.estimates import Shares
+    from sottovoce.estimates.tally import Tally
 
 
 @dataclass(frozen=True, init=False, repr=False)
@@ -170,7 +170,7 @@ class DBitFlip(Longitudinal):
             yield 2 * member + (told >> at & 1)
 
     def _estimate(self, tally: Tally[Any]) -> Shares:
-        from sottovoce.estimate import Shares
+        from sottovoce.estimates import Shares
 
         counts = tally.cells.reshape(-1, 2)
         asked, yes = counts.sum(axis=1), counts[:, 1]

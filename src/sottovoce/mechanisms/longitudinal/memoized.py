@@ -1,42 +1,40 @@
+"""Memoization: a permanent answer, drawn once for each value and remembered, of which every report tells a little.
+
+`Memoized` is what listed values and texts have in common, and its constructors make one of the two classes of
+`memoized_kinds`.
+"""
+
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import Any, ClassVar, Self
 
-from sottovoce.domain import Domain, Label, Text
-from sottovoce.errors import ParameterError
-from sottovoce.lazy import numpy as np
+from sottovoce.core.domain import Domain, Label, Text
+from sottovoce.core.errors import ParameterError
+from sottovoce.core.privacy import check_probability
 from sottovoce.mechanisms.base import Mechanism
-from sottovoce.mechanisms.bloom import Bloom, Filter
-from sottovoce.mechanisms.chain import answers_sent, few_buckets, parts
-from sottovoce.mechanisms.chained import Chained
-from sottovoce.mechanisms.cohorts import Cohorts
-from sottovoce.mechanisms.hashed import Hashed
-from sottovoce.mechanisms.krr import KRR
-from sottovoce.mechanisms.local_hash import LocalHash
-from sottovoce.mechanisms.longitudinal import Hide, Memory, Step, check_count
-from sottovoce.mechanisms.randomized_response import RandomizedResponse
-from sottovoce.mechanisms.unary import Unary
-from sottovoce.privacy import check_probability
-from sottovoce.randomness import SYSTEM, Keystream, Source
-from sottovoce.reports import Bits, Report
+from sottovoce.mechanisms.frequency.krr import KRR
+from sottovoce.mechanisms.frequency.local_hash import LocalHash
+from sottovoce.mechanisms.frequency.randomized_response import RandomizedResponse
+from sottovoce.mechanisms.frequency.unary import Unary
+from sottovoce.mechanisms.longitudinal.base import check_count
+from sottovoce.mechanisms.longitudinal.memoized_design import Instantaneous, Permanent, few_buckets, pair_costing
+from sottovoce.mechanisms.longitudinal.permanent_answers import PermanentAnswers
+from sottovoce.mechanisms.text.bloom import Bloom
+from sottovoce.mechanisms.text.cohorts import Cohorts
+from sottovoce.mechanisms.text.hashed import Hashed
 
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-
-Permanent = KRR | Unary | LocalHash | Hashed | Bloom
-Instantaneous = KRR | Unary
-VERSION = 2
-"""That of a memory. In the first version, which had no number, answers were kept for buckets."""
+Values = int | Iterable[Label] | Domain | Text | None
 MAX_CHANGES = 2**20
-KINDS: dict[str, Any] = {kind.name: kind for kind in (RandomizedResponse, KRR, Unary, LocalHash, Hashed, Bloom)}
+KINDS: dict[str, type[Mechanism]] = {
+    kind.name: kind for kind in (RandomizedResponse, KRR, Unary, LocalHash, Hashed, Bloom)
+}
 
 
 @dataclass(frozen=True, init=False, repr=False)
-class Memoized(Chained):
+class Memoized(PermanentAnswers):
     """A permanent answer, drawn once for each value and remembered; every report is a fresh randomization of it.
 
     However often one value is reported, nobody learns more than the permanent answer, which costs `epsilon_forever`.
@@ -52,7 +50,7 @@ class Memoized(Chained):
     1. Where values are hashed, the device draws its cohort once. An answer is kept for each value all the same: values
     that share a bucket have independent answers.
 
-    >>> m = Memoized.of("unary", 10, permanent=3.0, first=1.0)
+    >>> m = Memoized.of(10, "unary", permanent=3.0, first=1.0)
     >>> [round(e, 3) for e in (m.epsilon, m.epsilon_over(3), m.epsilon_forever, m.epsilon_after(changes=2))]
     [1.0, 2.481, 3.0, 9.0]
     >>> memory = m.begin()
@@ -67,43 +65,49 @@ class Memoized(Chained):
     """
 
     name: ClassVar[str] = "memoized"
-    remembers: ClassVar[tuple[str, ...]] = ("cohort", "answers", "last", "version")
-    permanent: Any
+    permanent: Permanent
     instantaneous: Instantaneous
     changes: int | None
 
-    def __new__(cls, permanent: object = None, instantaneous: object = None, changes: int | None = None) -> Self:
-        """Over listed values it is a frequency mechanism; over texts, estimates are for values that are named later."""
-        from sottovoce.mechanisms.memoized_kinds import MemoizedTexts, MemoizedValues
-
-        kind: Any = cls
-        if cls is Memoized:
-            kind = MemoizedTexts if isinstance(permanent, Cohorts) else MemoizedValues
-        made: Self = object.__new__(kind)
-        return made
+    permanents: ClassVar[tuple[type[Mechanism], ...]]
+    """The classes that its permanent mechanism may have."""
 
     def __init__(self, permanent: Permanent, instantaneous: Instantaneous, changes: int | None = None) -> None:
-        if not isinstance(permanent, self._permanents):
+        if not isinstance(permanent, self.permanents):
             raise ParameterError(f"permanent must be one of {', '.join(KINDS)}, got {permanent!r:.60}")
         if changes is not None and check_count("changes", changes, 0) > MAX_CHANGES:
             raise ParameterError(f"changes must be at most {MAX_CHANGES:,}, got {changes}")
         self._freeze(permanent=permanent, instantaneous=instantaneous, changes=changes)
-        if not isinstance(self._inner, KRR | Unary | Filter):
-            raise ParameterError(f"permanent must be hashed over krr or unary, got {permanent!r:.80}")
-        kind, values = Unary if self._in_bits else KRR, self._inner.domain
+        kind, values = Unary if self._chain.in_bits else KRR, self._where.inner.domain
         if not isinstance(instantaneous, kind) or instantaneous.domain != values:
             raise ParameterError(f"instantaneous must be {kind.name} over {values.size} values, got {instantaneous!r}")
-        for part in (self._inner, instantaneous):
+        for part in (self._where.inner, instantaneous):
             if part.p <= part.q:
                 raise ParameterError(f"p must be greater than q in both parts, got {part.p} and {part.q}")
 
     # Constructors.
 
     @classmethod
+    def pair(cls, permanent: Permanent, instantaneous: Instantaneous, changes: int | None = None) -> Self:
+        """From two mechanisms: a `MemoizedTexts` if the permanent one is over texts, else a `MemoizedValues`.
+
+        They differ in type: one has `Cohorts` over `Text`, the other is a `Pure` frequency mechanism over a `Domain`.
+
+        >>> Memoized.pair(KRR(3, 2.0), KRR(3, 2.0))
+        Memoized(krr, 3 values, epsilon=1.27735 once, 2 forever)
+        """
+        from sottovoce.mechanisms.longitudinal.memoized_kinds import MemoizedTexts, MemoizedValues
+
+        kinds: Any = {True: MemoizedTexts, False: MemoizedValues}
+        kind = kinds[isinstance(permanent, Cohorts)] if cls is Memoized else cls
+        made: Self = kind(permanent, instantaneous, changes)
+        return made
+
+    @classmethod
     def of(
         cls,
+        domain: Values,
         kind: str,
-        domain: int | Iterable[Label] | Domain | Text,
         *,
         permanent: float,
         first: float,
@@ -117,16 +121,16 @@ class Memoized(Chained):
         is the best pair of all (L-OSUE), for the others the chain of the two is the mechanism itself. Texts are of the
         kinds hashed (k-ary over a few buckets) and bloom; `hashing` is their `cohorts`, `salt` and `hashes`.
 
-        >>> m = Memoized.of("krr", ["a", "b", "c"], permanent=2.0, first=1.0)
+        >>> m = Memoized.of(["a", "b", "c"], "krr", permanent=2.0, first=1.0)
         >>> m.epsilon <= 1.0, m.epsilon_forever <= 2.0, abs(m.p - KRR(3, 1.0).p) < 1e-15
         (True, True, True)
         """
-        return cls(*parts(kind, domain, permanent, first, buckets, **hashing), changes)
+        return cls.pair(*pair_costing(kind, domain, permanent, first, buckets, **hashing), changes)
 
     @classmethod
     def rappor(
         cls,
-        domain: int | Iterable[Label] | Domain | Text | None = None,
+        domain: Values = None,
         *,
         f: float | Fraction,
         p: float | Fraction,
@@ -149,10 +153,10 @@ class Memoized(Chained):
         half = check_probability("f", f) / 2
         if domain is None or isinstance(domain, Text):
             kept = Bloom.rappor(f=f, domain=domain, **filters)
-            return cls(kept, Unary(kept.buckets, p=q, q=p), changes)
+            return cls.pair(kept, Unary(kept.buckets, p=q, q=p), changes)
         if filters:
             raise ParameterError(f"{min(filters)} is for texts; listed values have a bit each")
-        return cls(Unary(domain, p=1 - half, q=half), Unary(domain, p=q, q=p), changes)
+        return cls.pair(Unary(domain, p=1 - half, q=half), Unary(domain, p=q, q=p), changes)
 
     @classmethod
     def loloha(
@@ -182,77 +186,7 @@ class Memoized(Chained):
         """
         domain = Domain.of(domain)
         buckets = few_buckets(domain.size, first, kind)
-        return cls.of(LocalHash.name, domain, permanent=permanent, first=first, buckets=buckets, changes=changes)
-
-    # What a device does.
-
-    def begin(self, source: Source = SYSTEM) -> Memory:
-        return {"cohort": source.role("cohort").below(self.cohorts), "answers": {}, "last": None, "version": VERSION}
-
-    def _checked(self, memory: object) -> Memory:
-        """Until version 2, what was kept for a value stood under its place: for a hashed value, its bucket."""
-        if isinstance(memory, dict) and set(memory) == {"cohort", "answers"}:
-            if self._hashes_values or self.changes is not None:
-                raise ParameterError(f"a memory of {self.name} must be of version {VERSION}, got one without a version")
-            memory = memory | {"last": None, "version": VERSION}
-        memory = super()._checked(memory)
-        if memory["version"] != VERSION:
-            raise ParameterError(
-                f"a memory of {self.name} must be of version {VERSION}, got version {memory['version']!r:.40}"
-            )
-        answers, last = memory["answers"], memory["last"]
-        if not isinstance(answers, dict) or (self.changes is not None and answers and last not in answers):
-            raise ParameterError(f"a memory of {self.name} must say which of its answers is the last, got {last!r:.40}")
-        return memory
-
-    def _step(self, code: Any, memory: Memory, source: Source, hide: Hide) -> Step:
-        """An answer is drawn in every wave and kept for a new value only, so that the work tells nothing of the value.
-
-        What is sent is that of the value, if it has one or may have one; else it is the last one that was drawn.
-        """
-        name, answers, cohort = self._name(code), memory["answers"], memory["cohort"]
-        key = hide(name)
-        drawn = self._written(self._inner._perturb(self._place(code, cohort), source.role("permanent", name)))
-        full = self.changes is not None and len(answers) > self.changes
-        new, frozen = (key not in answers) & (not full), (key not in answers) & full
-        kept = (answers | {key: answers.get(key, drawn)}, answers)[frozen]
-        sent = self._read(kept[(key, memory["last"])[frozen]])
-        report = self._join(cohort, self._resend(sent, source.role("instantaneous", name)))
-        last, cost = (memory["last"], key)[new], (0.0, self.permanent.epsilon)[new]
-        return Step(report, memory | {"answers": kept, "last": last}, cost)
-
-    def _written(self, kept: Report) -> object:
-        return kept.hex() if isinstance(kept, bytes) else kept
-
-    def _read(self, kept: object) -> Report:
-        report: Report = self._inner.shape.check(bytes.fromhex(kept) if isinstance(kept, str) else kept)
-        return report
-
-    def _resend(self, kept: Report, source: Source) -> Report:
-        if not isinstance(kept, bytes):
-            return self.instantaneous._perturb(kept, source)
-        chances = (self.instantaneous.q, self.instantaneous.p)
-        bits = (kept[place >> 3] >> (place & 7) & 1 for place in range(self._size))
-        return Bits(self._size).of_bits(source.coins([chances[bit] for bit in bits]))
-
-    # What a simulation does.
-
-    def _perturb_waves(self, codes: NDArray[np.int64], stream: Keystream) -> list[NDArray[Any]]:
-        people, waves = codes.shape
-        cohorts = stream.below(self.cohorts, people)
-        first, answer = answers_sent(codes, self.changes)
-        kept = self._inner._perturb_many(self._place_many(codes.ravel()[first], cohorts[first // waves]), stream)
-        sent = (self._resend_many(kept[column], stream) for column in answer.reshape(codes.shape).T)
-        return [self._join_many(cohorts, column) for column in sent]
-
-    def _resend_many(self, kept: NDArray[Any], stream: Keystream) -> NDArray[Any]:
-        if kept.ndim == 1:
-            return self.instantaneous._perturb_many(kept, stream)
-        chances = (self.instantaneous.p, self.instantaneous.q)
-        ones, zeros = (stream.coin_rows(chance, np.empty_like(kept)) for chance in chances)
-        sent: NDArray[Any] = kept & ones | ~kept & zeros
-        Bits(self._size).trim(sent)
-        return sent
+        return cls.of(domain, LocalHash.name, permanent=permanent, first=first, buckets=buckets, changes=changes)
 
     # What travels.
 
@@ -266,6 +200,10 @@ class Memoized(Chained):
             raise ParameterError("changes must be a whole number, or left out, got None")
         names = {"permanent", "instantaneous"} & set(data)
         return super().from_dict({"changes": None} | data | {name: _part(name, data[name]) for name in names})
+
+    @classmethod
+    def _assemble(cls, **parameters: Any) -> Mechanism:
+        return cls.pair(**parameters)
 
     def __repr__(self) -> str:
         over = "texts" if isinstance(self.domain, Text) else f"{self.domain.size} values"

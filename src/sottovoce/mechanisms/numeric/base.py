@@ -2,11 +2,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from sottovoce.domain import Scale
-from sottovoce.lazy import numpy as np
+from sottovoce.core.domain import Scale
+from sottovoce.core.lazy import numpy as np
+from sottovoce.core.randomness import Keystream, Source
+from sottovoce.core.reports import Index
 from sottovoce.mechanisms.base import Mechanism
-from sottovoce.randomness import Keystream, Source
-from sottovoce.reports import Index
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -7,22 +7,22 @@ from fractions import Fraction
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from sottovoce.domain import Scale
-from sottovoce.errors import ParameterError
-from sottovoce.lazy import numpy as np
-from sottovoce.mechanisms.numeric import Numeric
-from sottovoce.mechanisms.window import Coin, Window
-from sottovoce.privacy import Probability, check_epsilon, check_probability, log_above, round_down
-from sottovoce.randomness import Keystream, Source
-from sottovoce.reports import Index, Report
+from sottovoce.core.domain import Scale
+from sottovoce.core.errors import ParameterError
+from sottovoce.core.lazy import numpy as np
+from sottovoce.core.privacy import Probability, check_epsilon, check_probability, log_above, round_down
+from sottovoce.core.randomness import Keystream, Source
+from sottovoce.core.reports import Index, Report
+from sottovoce.mechanisms.numeric.base import Numeric
+from sottovoce.mechanisms.numeric.window import Coin, Window
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from sottovoce.estimate import MeanEstimate
-    from sottovoce.tally import Tally
+    from sottovoce.estimates import MeanEstimate
+    from sottovoce.estimates.tally import Tally
 
-STEPS = 1024
+DEFAULT_STEPS = 1024
 PARAMETERS = {"rounding": {"p"}, "piecewise": {"window", "inside"}, "hybrid": {"p", "share", "window", "inside"}}
 KINDS = ("auto", "rounding", "duchi", "piecewise", "hybrid")
 
@@ -51,6 +51,8 @@ class Mean(Numeric):
     """
 
     name: ClassVar[str] = "mean"
+    question_kinds: ClassVar[tuple[str, ...]] = ("number",)
+    question_names: ClassVar[tuple[str, ...]] = ("rounding", "piecewise", "hybrid")
     domain: Scale
     kind: str
     p: Probability | None
@@ -71,7 +73,7 @@ class Mean(Numeric):
         if kind not in KINDS:
             raise ParameterError(f"kind must be one of {', '.join(KINDS)}, got {kind!r}")
         epsilon = check_epsilon(epsilon)
-        grid = Scale(low, high, STEPS if steps is None else steps, outside)
+        grid = Scale(low, high, DEFAULT_STEPS if steps is None else steps, outside)
         parameters = _plan(epsilon, grid.steps, kind)
         if steps is None and parameters["kind"] == "rounding":
             grid = Scale(low, high, 1, outside)  # A number is rounded to an end at once: no grid is needed between.
@@ -163,7 +165,7 @@ class Mean(Numeric):
         out[:] = reports
 
     def _estimate(self, tally: Tally[Any]) -> MeanEstimate:
-        from sottovoce.estimate import MeanEstimate
+        from sottovoce.estimates import MeanEstimate
 
         units = np.concatenate([part.values for _, part in self._parts])
         average, second = (float(tally.cells @ units**power) / tally.n for power in (1, 2))

@@ -6,29 +6,29 @@ from fractions import Fraction
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from sottovoce.domain import Scale
-from sottovoce.errors import ParameterError
-from sottovoce.lazy import numpy as np
-from sottovoce.mechanisms.numeric import Numeric
-from sottovoce.mechanisms.window import Window
-from sottovoce.privacy import Probability, check_epsilon, check_probability, log_above, round_down
-from sottovoce.randomness import Keystream, Source
-from sottovoce.reports import Index, Report
+from sottovoce.core.domain import Scale
+from sottovoce.core.errors import ParameterError
+from sottovoce.core.lazy import numpy as np
+from sottovoce.core.privacy import Probability, check_epsilon, check_probability, log_above, round_down
+from sottovoce.core.randomness import Keystream, Source
+from sottovoce.core.reports import Index, Report
+from sottovoce.mechanisms.numeric.base import Numeric
+from sottovoce.mechanisms.numeric.window import Window
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from sottovoce.estimate.distribution import Distribution
-    from sottovoce.tally import Tally
+    from sottovoce.estimates.distribution import Distribution
+    from sottovoce.estimates.tally import Tally
 
 MAX_BINS = 1024
-LEAST = 0.05
+MIN_EPSILON = 0.05
 """With less, the estimate is the smoothing's own and its error says nothing."""
 
-MOST_STEPS = 4096
+MAX_STEPS = 4096
 """The estimate works with a table of steps times steps."""
 
-FINE = 256
+MIN_STEPS = 256
 """Numbers are rounded to a grid of at least this many steps: finer than the bins, unless those are many."""
 
 
@@ -53,6 +53,7 @@ class SquareWave(Numeric):
     """
 
     name: ClassVar[str] = "square_wave"
+    question_kinds: ClassVar[tuple[str, ...]] = ("number",)
     domain: Scale
     bins: int
     window: int
@@ -62,20 +63,20 @@ class SquareWave(Numeric):
         self,
         low: float,
         high: float,
+        epsilon: float,
         bins: int = 64,
         *,
-        epsilon: float,
         outside: str = "refuse",
         steps: int | None = None,
     ) -> None:
         epsilon, bins = check_epsilon(epsilon), _check_bins(bins)
-        if epsilon < LEAST:
+        if epsilon < MIN_EPSILON:
             raise ParameterError(
-                f"epsilon must be at least {LEAST} here (below, smoothing alone decides), got {epsilon:g}"
+                f"epsilon must be at least {MIN_EPSILON} here (below, smoothing alone decides), got {epsilon:g}"
             )
-        if steps is not None and steps > MOST_STEPS:
-            raise ParameterError(f"steps must be at most {MOST_STEPS}, got {steps}")
-        grid = Scale(low, high, bins * math.ceil(FINE / bins) if steps is None else steps, outside)
+        if steps is not None and steps > MAX_STEPS:
+            raise ParameterError(f"steps must be at most {MAX_STEPS}, got {steps}")
+        grid = Scale(low, high, bins * math.ceil(MIN_STEPS / bins) if steps is None else steps, outside)
         width = max(1, round(2 * half_width(epsilon) * grid.steps))
         self._set(grid, bins, Window.spending(epsilon, grid.steps, width))
 
@@ -113,7 +114,7 @@ class SquareWave(Numeric):
         out[:] = self._window.perturb_many(codes, stream)
 
     def _estimate(self, tally: Tally[Any]) -> Distribution:
-        from sottovoce.estimate.distribution import Distribution
+        from sottovoce.estimates.distribution import Distribution
 
         parts = (self.domain, self.bins, tally.n, tally.cells.copy(), self._transition())
         return Distribution(*parts, self.epsilon, tally.simulated)

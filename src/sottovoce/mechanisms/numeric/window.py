@@ -12,10 +12,10 @@ from fractions import Fraction
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from sottovoce.errors import ParameterError
-from sottovoce.lazy import numpy as np
-from sottovoce.privacy import Probability, exp_below, round_down
-from sottovoce.randomness import Keystream, Source
+from sottovoce.core.errors import ParameterError
+from sottovoce.core.lazy import numpy as np
+from sottovoce.core.privacy import Probability, exp_below, round_down
+from sottovoce.core.randomness import Keystream, Source
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

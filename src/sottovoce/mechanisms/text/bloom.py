@@ -6,14 +6,14 @@ from fractions import Fraction
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from sottovoce.domain import Domain, Text
-from sottovoce.errors import ParameterError
-from sottovoce.lazy import numpy as np
-from sottovoce.mechanisms.cohorts import Cohorts, check_text
-from sottovoce.mechanisms.unary import Unary, noisy_bits
-from sottovoce.privacy import Probability, check_epsilon, check_probability, log_above, round_down, round_up
-from sottovoce.randomness import Keystream, Source
-from sottovoce.reports import Bits, Report
+from sottovoce.core.domain import Domain, Text
+from sottovoce.core.errors import ParameterError
+from sottovoce.core.lazy import numpy as np
+from sottovoce.core.privacy import Probability, check_epsilon, check_probability, log_above, round_down, round_up
+from sottovoce.core.randomness import Keystream, Source
+from sottovoce.core.reports import Bits, Report
+from sottovoce.mechanisms.frequency.unary import Unary, noisy_bits
+from sottovoce.mechanisms.text.cohorts import Cohorts, check_text
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -91,6 +91,7 @@ class Bloom(Cohorts):
     """
 
     name: ClassVar[str] = "bloom"
+    question_kinds: ClassVar[tuple[str, ...]] = ("text",)
     domain: Text
     buckets: int
     hashes: int

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from sottovoce.mechanisms.cohorts import Cohorts
-from sottovoce.mechanisms.pure import Pure
-from sottovoce.privacy import Probability
+from sottovoce.core.privacy import Probability
+from sottovoce.mechanisms.frequency.pure import Pure
+from sottovoce.mechanisms.text.cohorts import Cohorts
 
 
-class Bucketed(Cohorts):
+class BucketMechanism(Cohorts):
     """One hash function for a cohort, and a base mechanism over the buckets, whose probabilities it has."""
 
     hashes: ClassVar[int] = 1

@@ -12,20 +12,21 @@ from fractions import Fraction
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
-from sottovoce.domain import Text, to_list
-from sottovoce.errors import DomainError, ParameterError, ReportError
-from sottovoce.hashing import Hashes
-from sottovoce.lazy import numpy as np
+from sottovoce.core.domain import Text, to_list
+from sottovoce.core.errors import DomainError, ParameterError, ReportError
+from sottovoce.core.hashing import Hashes
+from sottovoce.core.lazy import numpy as np
+from sottovoce.core.privacy import GRID, Probability
+from sottovoce.core.randomness import Keystream, Source
+from sottovoce.core.reports import CohortBits, Index, Report, Shape
+from sottovoce.estimates.collisions import noise, shared
 from sottovoce.mechanisms.base import Mechanism
-from sottovoce.privacy import GRID, Probability
-from sottovoce.randomness import Keystream, Source
-from sottovoce.reports import CohortBits, Index, Report, Shape
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from sottovoce.estimate import HashedEstimate
-    from sottovoce.tally import Tally
+    from sottovoce.estimates import HashedEstimate
+    from sottovoce.estimates.tally import Tally
 
 METHODS = ("mean", "regression")
 
@@ -112,7 +113,7 @@ class Cohorts(Mechanism):
 
     def _code(self, data: bytes) -> Any:
         """What is kept of a text: its fingerprint."""
-        return self.hashing.fingerprint(data, self.domain.max_bytes)
+        return self.hashing.marked(data, self.domain.max_bytes)
 
     def _code_many(self, rows: list[bytes]) -> NDArray[Any]:
         return self.hashing.fingerprints(rows)
@@ -122,7 +123,7 @@ class Cohorts(Mechanism):
     def _encode(self, value: object, source: Source) -> Any:
         return self._code(self.domain.encode(value))
 
-    def _encode_many(self, values: Any, stream: Keystream, first_row: int) -> NDArray[Any]:
+    def _encode_many(self, values: object, stream: Keystream, first_row: int) -> NDArray[Any]:
         rows = to_list(values)
         try:  # Answers repeat: each is hashed once.
             places = {value: at for at, value in enumerate(dict.fromkeys(rows))}
@@ -221,7 +222,7 @@ class Cohorts(Mechanism):
 
     def _estimate(self, tally: Tally[Any], values: Iterable[str | None] | None = None,
                   method: str = "mean") -> HashedEstimate:  # fmt: skip
-        from sottovoce.mechanisms.decoding import Sketch, by_mean, by_regression
+        from sottovoce.estimates.decoding import Sketch, by_mean, by_regression
 
         if method not in METHODS:
             raise ParameterError(f"method must be one of {', '.join(METHODS)}, got {method!r}")
@@ -232,7 +233,7 @@ class Cohorts(Mechanism):
         decode = by_mean if method == "mean" else by_regression
         return decode(sketch, labels, codes, self.epsilon, tally.simulated)
 
-    def _candidates(self, values: Any) -> tuple[list[str | None], NDArray[np.int64]]:
+    def _candidates(self, values: object) -> tuple[list[str | None], NDArray[np.int64]]:
         """The values that are asked about, as they are shown, and their fingerprints."""
         if values is None:
             raise ParameterError("these values are not listed anywhere: say which to estimate, estimate(values=[...])")
@@ -250,26 +251,6 @@ class Cohorts(Mechanism):
             label = labels[int(order[twice[0]])]
             raise ParameterError(f"values to estimate must differ from one another, got {label!r} twice")
         return labels, codes
-
-
-def shared(buckets: int, hashes: int) -> float:
-    """The probability r that one bucket of a value is among those of another value."""
-    return 1 - (1 - 1 / buckets) ** hashes
-
-
-def noise(p: float, q: float, buckets: int, hashes: int) -> tuple[float, float]:
-    """The variance of one report about a value: of a respondent with another value, and of one who holds it.
-
-    With h functions, the mean support of h buckets counts; two of them coincide with probability 1/m.
-    """
-    m, h, r = buckets, hashes, shared(buckets, hashes)
-    coins = (1 + (h - 1) / m) / h
-    both = 1 - 2 * (1 - r) + (1 - 2 / m) ** h  # Two different buckets are both among those of another value.
-    together = r / m + (1 - 1 / m) * both - r * r
-    hits = (r * (1 - r) + (h - 1) * together) / h
-    other = coins * (r * p * (1 - p) + (1 - r) * q * (1 - q)) + (p - q) ** 2 * hits
-    apart = ((p - q) * (1 - r)) ** 2
-    return other / apart, coins * p * (1 - p) / apart
 
 
 def check_text(domain: object) -> Text:

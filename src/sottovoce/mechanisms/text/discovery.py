@@ -4,41 +4,40 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from sottovoce.domain import Text
-from sottovoce.errors import ParameterError
-from sottovoce.hashing import MAX_COHORTS
-from sottovoce.lazy import numpy as np
+from sottovoce.core.domain import Text
+from sottovoce.core.domain.text import END_MARK
+from sottovoce.core.errors import ParameterError
+from sottovoce.core.hashing import MAX_COHORTS
+from sottovoce.core.lazy import numpy as np
+from sottovoce.estimates.discovery_estimate import first_whole_span
 from sottovoce.mechanisms.base import Mechanism
-from sottovoce.mechanisms.bucketed import Bucketed
-from sottovoce.mechanisms.cohorts import check_text
-from sottovoce.mechanisms.hashed import Hashed, read_base
-from sottovoce.mechanisms.pure import Pure
+from sottovoce.mechanisms.frequency.pure import Pure
+from sottovoce.mechanisms.text.bucket_mechanism import BucketMechanism
+from sottovoce.mechanisms.text.cohorts import check_text
+from sottovoce.mechanisms.text.hashed import Hashed, read_base
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from sottovoce.estimate import HashedEstimate
-    from sottovoce.tally import Tally
-
-END = b"\xff"
-"""The mark after a text, a byte that no text has in UTF-8."""
+    from sottovoce.estimates import HashedEstimate
+    from sottovoce.estimates.tally import Tally
 
 MAX_GROUPS = 2**10
-MAX_TAG = 24
+MAX_TAG_BITS = 24
 TAG_BYTES = 3
 METHODS = ("prefixes", "fragments")
 ESTIMATES = ("mean", "regression")
 
-BUCKETS = 4096
-COHORTS = 4
+DEFAULT_BUCKETS = 4096
+DEFAULT_COHORTS = 4
 """Of each group, if nothing is known about the number of people; `Discovery.plan` knows better."""
 
 LENGTH = 16
-FIRST = 2
+FIRST_PREFIX_BYTES = 2
 """The first prefix has two bytes: some ten thousand of them are soon looked through."""
 
-TAG = 10
-WHOLE = {"prefixes": 2, "fragments": 3}
+DEFAULT_TAG_BITS = 10
+WHOLE_TEXT_GROUPS = {"prefixes": 2, "fragments": 3}
 """Groups that tell the whole text. Where prefixes grow, those after a text's end tell all of it too."""
 
 
@@ -59,7 +58,7 @@ class Views:
 
 
 @dataclass(frozen=True, init=False, repr=False)
-class Discovery(Bucketed):
+class Discovery(BucketMechanism):
     r"""Texts that nobody listed and nobody can name: each group of devices tells another part of its texts.
 
     The groups are drawn at random. A group has a span [start, stop) of bytes, and its devices report those bytes of
@@ -78,6 +77,7 @@ class Discovery(Bucketed):
     """
 
     name: ClassVar[str] = "discovery"
+    question_kinds: ClassVar[tuple[str, ...]] = ("text",)
     domain: Text
     spans: tuple[tuple[int, int], ...]
     tag: int
@@ -102,18 +102,18 @@ class Discovery(Bucketed):
         if method not in METHODS:
             raise ParameterError(f"method must be one of {', '.join(METHODS)}, got {method!r:.40}")
         domain = check_text(domain)
-        tag = (TAG if method == "fragments" else 0) if tag is None else tag
-        if type(tag) is not int or not 0 <= tag <= MAX_TAG:
-            raise ParameterError(f"tag must be a whole number of bits from 0 to {MAX_TAG}, got {tag!r:.40}")
+        tag = (DEFAULT_TAG_BITS if method == "fragments" else 0) if tag is None else tag
+        if type(tag) is not int or not 0 <= tag <= MAX_TAG_BITS:
+            raise ParameterError(f"tag must be a whole number of bits from 0 to {MAX_TAG_BITS}, got {tag!r:.40}")
         spans = check_spans(grown(domain, length, method) if spans is None else spans, domain, tag)
-        cohorts = COHORTS * len(spans) if cohorts is None else cohorts
+        cohorts = DEFAULT_COHORTS * len(spans) if cohorts is None else cohorts
         if type(cohorts) is not int or cohorts % len(spans) or not 0 < cohorts <= MAX_COHORTS:
             most = f"{MAX_COHORTS:,} in all"
             raise ParameterError(
                 f"cohorts must be as many for each of the {len(spans)} groups, up to {most}, got {cohorts!r:.40}"
             )
         made = Hashed(
-            base, BUCKETS if buckets is None and isinstance(base, str) else buckets, cohorts, epsilon, salt=salt
+            base, DEFAULT_BUCKETS if buckets is None and isinstance(base, str) else buckets, cohorts, epsilon, salt=salt
         )
         self._freeze(domain=domain, spans=spans, tag=tag, cohorts=cohorts, salt=salt, base=made.base)
         _ = self.shape
@@ -121,13 +121,13 @@ class Discovery(Bucketed):
     @staticmethod
     def plan(n: int, epsilon: float, length: int, **options: Any) -> Discovery:
         """The groups and cohorts that find the rarest texts: see `discovery_plan.plan`."""
-        from sottovoce.mechanisms.discovery_plan import plan
+        from sottovoce.mechanisms.text.discovery_plan import plan
 
         return plan(n, epsilon, length, **options)
 
     def detectable(self, n: int) -> float:
         """The share of people from which a text is found more often than not, from n reports."""
-        from sottovoce.mechanisms.discovery_plan import detectable
+        from sottovoce.mechanisms.text.discovery_plan import detectable
 
         return detectable(self, n)
 
@@ -146,7 +146,7 @@ class Discovery(Bucketed):
     def view(self, data: bytes, group: int) -> bytes:
         """What the devices of a group tell of a text."""
         start, stop = self.spans[group]
-        return self.label(data) + (data + END)[start:stop]
+        return self.label(data) + (data + END_MARK)[start:stop]
 
     def label(self, data: bytes) -> bytes:
         """The tag of a text, if there are tags."""
@@ -164,16 +164,15 @@ class Discovery(Bucketed):
 
     def tested(self, length: int) -> int:
         """The first of the last groups, all of which tell a text of so many bytes as a whole."""
-        return tested(self.spans, length)
+        return first_whole_span(self.spans, length)
 
     def _code(self, data: bytes) -> bytes:
         return data
 
     def _place(self, code: bytes, cohort: int) -> int:
         shown = self.view(code, cohort // self.share)
-        return self.hashing.bucket(
-            self.hashing.fingerprint(shown, self.domain.max_bytes + len(END) + TAG_BYTES), cohort
-        )
+        fingerprint = self.hashing.marked(shown, self.domain.max_bytes + len(END_MARK) + TAG_BYTES)
+        return self.hashing.bucket(fingerprint, cohort)
 
     def _code_many(self, rows: list[bytes]) -> Any:
         """For each text, the fingerprints of what the groups are told: one for each span that there is.
@@ -181,7 +180,7 @@ class Discovery(Bucketed):
         Texts share their beginnings, and are told alike once they have ended: each view is hashed once.
         """
         spans, labels = dict.fromkeys(self.spans), self.labels(rows)
-        told = [(label, data + END) for label, data in zip(labels, rows, strict=True)]
+        told = [(label, data + END_MARK) for label, data in zip(labels, rows, strict=True)]
         views = [label + data[start:stop] for start, stop in spans for label, data in told]
         places = {view: at for at, view in enumerate(dict.fromkeys(views))}
         codes = self.hashing.fingerprints(list(places))
@@ -203,7 +202,7 @@ class Discovery(Bucketed):
             raise ParameterError(
                 "name the values to estimate, estimate(values=[...]), or find them: sv.discover(tally)"
             )
-        from sottovoce.mechanisms.discovery_estimate import counted
+        from sottovoce.estimates.discovery_estimate import counted
 
         labels, _ = self._candidates(values)
         return counted([tally]).estimate(labels, method)
@@ -229,14 +228,6 @@ class Discovery(Bucketed):
         return f"Discovery({self.method}, {size}, {self.base.name}, epsilon={self.epsilon:.6g})"
 
 
-def tested(spans: Sequence[tuple[int, int]], length: int) -> int:
-    """The first of the last spans, all of which tell a text of so many bytes as a whole."""
-    group = len(spans)
-    while group and spans[group - 1][0] == 0 and spans[group - 1][1] > length:
-        group -= 1
-    return group
-
-
 def grown(domain: Text, length: int | None, method: str) -> list[tuple[int, int]]:
     """The spans that find texts of up to so many bytes: one byte more each, or one byte each; then the whole."""
     length = min(LENGTH, domain.max_bytes) if length is None else length
@@ -246,11 +237,11 @@ def grown(domain: Text, length: int | None, method: str) -> list[tuple[int, int]
         )
     last = min(length + 1, domain.max_bytes)
     parts = (
-        [(0, stop) for stop in range(min(FIRST, last), last + 1)]
+        [(0, stop) for stop in range(min(FIRST_PREFIX_BYTES, last), last + 1)]
         if method == "prefixes"
         else [(at, at + 1) for at in range(last)]
     )
-    return [*parts, *[(0, domain.max_bytes + 1)] * WHOLE[method]]
+    return [*parts, *[(0, domain.max_bytes + 1)] * WHOLE_TEXT_GROUPS[method]]
 
 
 def check_spans(spans: Sequence[Sequence[int]], domain: Text, tag: int) -> tuple[tuple[int, int], ...]:

@@ -7,25 +7,23 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
-from sottovoce.domain import Text
-from sottovoce.errors import ParameterError
-from sottovoce.mechanisms.cohorts import check_text
-from sottovoce.mechanisms.discovery import METHODS, Discovery
-from sottovoce.privacy import check_epsilon
+from sottovoce.core.domain import Text
+from sottovoce.core.errors import ParameterError
+from sottovoce.core.privacy import check_epsilon
+from sottovoce.estimates.discovery_estimate import REPORTS_PER_GROUP
+from sottovoce.mechanisms.text.cohorts import check_text
+from sottovoce.mechanisms.text.discovery import METHODS, Discovery
 
-REACH = {"prefixes": (1.85, 0.77), "fragments": (2.2, 0.6)}
+DETECTION_DEVIATES = {"prefixes": (1.85, 0.77), "fragments": (2.2, 0.6)}
 """How many standard errors of one group a text of full length must have to be found more often than not, as measured by
 `benchmarks/discovery.py`: the first number, and the second for each time that the groups of the search are e times as
 many. A shorter text, or one whose beginning is shared by many, is found at less."""
 
-LEAST = 20
-"""Reports that each group should have: the rule above is one for many."""
-
-MARGIN = 1.05
+FRAGMENT_ADVANTAGE = 1.05
 """By how much more fragments must promise than prefixes, to be taken: prefixes find short texts at less than is
 promised, fragments find all texts alike."""
 
-MOST = 0.5
+MAX_FREQUENCY = 0.5
 """Reports from which only texts held by more than half of all people could be found are too few."""
 
 CONCENTRATION = 0.02
@@ -34,7 +32,7 @@ CONCENTRATION = 0.02
 MAX_CELLS = 2**22
 """Integers in a tally."""
 
-SLACK = 0.05
+MAX_COLLISION_VARIANCE = 0.05
 """What collisions may add to the variance of a group."""
 
 
@@ -46,23 +44,25 @@ def levels(m: Discovery) -> list[float]:
 
 def reach(m: Discovery, shares: Sequence[float]) -> float:
     """The standard errors, for a single report, that a text must have to pass all steps, the smallest among them."""
-    first, more = REACH[m.method]
+    first, more = DETECTION_DEVIATES[m.method]
     return (first + more * math.log(max(len(shares), 1))) * math.sqrt(m.variance / min(shares, default=1.0))
 
 
 def detectable(m: Discovery, n: int, shares: Sequence[float] | None = None) -> float:
     """The share of people from which a text is found more often than not, from n reports."""
-    if n < LEAST * len(m.spans):
+    if n < REPORTS_PER_GROUP * len(m.spans):
         return math.inf
     return reach(m, levels(m) if shares is None else shares) / math.sqrt(n)
 
 
 def needed(m: Discovery, share: float, shares: Sequence[float] | None = None) -> int:
     """How many reports find a text that this share of people holds."""
-    return max(math.ceil((reach(m, levels(m) if shares is None else shares) / share) ** 2), LEAST * len(m.spans))
+    return max(
+        math.ceil((reach(m, levels(m) if shares is None else shares) / share) ** 2), REPORTS_PER_GROUP * len(m.spans)
+    )
 
 
-def enough(m: Discovery, n: int, share: float = MOST, shares: Sequence[float] | None = None) -> float:
+def enough(m: Discovery, n: int, share: float = MAX_FREQUENCY, shares: Sequence[float] | None = None) -> float:
     """What n reports can find, if they are enough."""
     found = detectable(m, n, shares)
     if found > share:
@@ -93,7 +93,7 @@ def plan(
     (Discovery(prefixes, 14 groups of 16 cohorts, 4096 buckets, projective, epsilon=2), 0.012)
     >>> plan(1_000, 1.0, length=12, share=0.05)
     Traceback (most recent call last):
-    sottovoce.errors.ParameterError: not enough data: need about 292,846 reports to find texts held by 0.05 of all ...
+    sottovoce.core.errors.ParameterError: not enough data: need about 292,846 reports to find texts held by 0.05 ...
     """
     for name, value in (("n", n), ("max_cells", max_cells)):
         if type(value) is not int or value < 1:
@@ -106,8 +106,8 @@ def plan(
     drafts = [
         Discovery(epsilon, length, each, domain=domain, **options) for each in METHODS if method in ("auto", each)
     ]
-    best = min(drafts, key=lambda m: m.detectable(n) * (MARGIN if m.tag else 1.0))
-    enough(best, n, MOST if share is None else share)
+    best = min(drafts, key=lambda m: m.detectable(n) * (FRAGMENT_ADVANTAGE if m.tag else 1.0))
+    enough(best, n, MAX_FREQUENCY if share is None else share)
     cohorts = spread(best, n, max_cells)
     return Discovery(spans=best.spans, tag=best.tag, base=best.base, cohorts=cohorts, salt=salt, domain=domain)
 
@@ -115,7 +115,7 @@ def plan(
 def spread(m: Discovery, n: int, max_cells: int = MAX_CELLS) -> int:
     """How many cohorts: as many as keep collisions small beside the noise of a group, and the tally small."""
     groups = len(m.spans)
-    wanted = CONCENTRATION * n / (SLACK * groups * m.variance * m.buckets)
+    wanted = CONCENTRATION * n / (MAX_COLLISION_VARIANCE * groups * m.variance * m.buckets)
     fits = max_cells // (groups * m.cells // m.cohorts)
     if not fits:
         raise ParameterError(f"max_cells = {max_cells:,} are too few for {groups} groups of {m.cells // m.cohorts:,}")

@@ -4,22 +4,22 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from sottovoce.domain import Domain, Text
-from sottovoce.errors import ParameterError
-from sottovoce.lazy import numpy as np
-from sottovoce.mechanisms.bloom import Bloom
-from sottovoce.mechanisms.bucketed import Bucketed
-from sottovoce.mechanisms.choose import choose
-from sottovoce.mechanisms.cohorts import check_text
-from sottovoce.mechanisms.hadamard import Hadamard
-from sottovoce.mechanisms.krr import KRR
-from sottovoce.mechanisms.local_hash import LocalHash
-from sottovoce.mechanisms.projective import Projective
-from sottovoce.mechanisms.pure import Pure
-from sottovoce.mechanisms.subset import Subset
-from sottovoce.mechanisms.unary import Unary
-from sottovoce.privacy import GRID
-from sottovoce.reports import Index
+from sottovoce.core.domain import Domain, Text
+from sottovoce.core.errors import ParameterError
+from sottovoce.core.lazy import numpy as np
+from sottovoce.core.privacy import GRID
+from sottovoce.core.reports import Index
+from sottovoce.mechanisms.frequency.choose import choose
+from sottovoce.mechanisms.frequency.hadamard import Hadamard
+from sottovoce.mechanisms.frequency.krr import KRR
+from sottovoce.mechanisms.frequency.local_hash import LocalHash
+from sottovoce.mechanisms.frequency.projective import Projective
+from sottovoce.mechanisms.frequency.pure import Pure
+from sottovoce.mechanisms.frequency.subset import Subset
+from sottovoce.mechanisms.frequency.unary import Unary
+from sottovoce.mechanisms.text.bloom import Bloom
+from sottovoce.mechanisms.text.bucket_mechanism import BucketMechanism
+from sottovoce.mechanisms.text.cohorts import check_text
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -28,7 +28,7 @@ KINDS: dict[str, type[Pure]] = {kind.name: kind for kind in (KRR, Unary, Subset,
 
 
 @dataclass(frozen=True, init=False, repr=False)
-class Hashed(Bucketed):
+class Hashed(BucketMechanism):
     """Texts that nobody listed: a public hash to a few buckets, then any frequency mechanism over the buckets.
 
     Every cohort has a hash function of its own, so that values which share a bucket in one cohort are apart in others.
@@ -48,6 +48,7 @@ class Hashed(Bucketed):
     """
 
     name: ClassVar[str] = "hashed"
+    question_kinds: ClassVar[tuple[str, ...]] = ("text",)
     domain: Text
     cohorts: int
     salt: str
@@ -91,7 +92,7 @@ class Hashed(Bucketed):
     @staticmethod
     def plan(n: int, epsilon: float, candidates: int, **options: Any) -> Hashed:
         """The buckets and cohorts of least error: see `hashed_plan.plan`."""
-        from sottovoce.mechanisms.hashed_plan import plan
+        from sottovoce.mechanisms.text.hashed_plan import plan
 
         return plan(n, epsilon, candidates, **options)
 

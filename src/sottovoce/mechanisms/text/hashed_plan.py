@@ -5,14 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
-from sottovoce.domain import Text
-from sottovoce.errors import ParameterError
-from sottovoce.hashing import MAX_BUCKETS, MAX_COHORTS
-from sottovoce.mechanisms.choose import MAX_BITS
-from sottovoce.mechanisms.hashed import Hashed
-from sottovoce.privacy import check_epsilon
+from sottovoce.core.domain import Text
+from sottovoce.core.errors import ParameterError
+from sottovoce.core.hashing import MAX_BUCKETS, MAX_COHORTS
+from sottovoce.core.privacy import check_epsilon
+from sottovoce.mechanisms.frequency.choose import MAX_BITS
+from sottovoce.mechanisms.text.hashed import Hashed
 
-SLACK = 1.01
+ERROR_TOLERANCE = 1.01
 """Among those whose error is within 1% of the least, the one with the smallest tally is taken."""
 
 MAX_LOOKUPS = 2**28
@@ -60,7 +60,7 @@ def plan(
         raise ParameterError(f"{limits} are too few to tell {candidates:,} candidates apart")
     errors = {m: m.stderr(n, concentration) for m in fitting}
     least = min(errors.values())
-    return min((m for m in fitting if errors[m] <= SLACK * least), key=lambda m: (m.cells, -m.cohorts))
+    return min((m for m in fitting if errors[m] <= ERROR_TOLERANCE * least), key=lambda m: (m.cells, -m.cohorts))
 
 
 def _grid(base: str, epsilon: float) -> Iterator[Hashed]:

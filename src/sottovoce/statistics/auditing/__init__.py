@@ -13,18 +13,19 @@ from collections.abc import Callable
 from numbers import Real
 from typing import Any, Literal, overload
 
-from sottovoce.auditing.bench import Progress
-from sottovoce.auditing.exact import ExactAudit, enumerate_draws
-from sottovoce.auditing.finding import Finding
-from sottovoce.auditing.sampled import Audit, Event, sample
-from sottovoce.auditing.sources import Command, Endpoint
-from sottovoce.auditing.timing import CALLS, TimeAudit, audit_time
-from sottovoce.errors import ParameterError
-from sottovoce.inference.checks import check_whole
+from sottovoce.core.errors import ParameterError
+from sottovoce.core.privacy import check_probability, compose, to_float
 from sottovoce.mechanisms import Mechanism
-from sottovoce.privacy import check_probability, compose, to_float
+from sottovoce.statistics.auditing.answers import all_or_some, ends
+from sottovoce.statistics.auditing.audit_result import AuditResult
+from sottovoce.statistics.auditing.bench import Progress
+from sottovoce.statistics.auditing.exact import ExactAudit, enumerate_draws
+from sottovoce.statistics.auditing.sampled import Audit, Event, sample
+from sottovoce.statistics.auditing.sources import Command, Endpoint
+from sottovoce.statistics.auditing.timing import CALLS, TimeAudit, audit_time
+from sottovoce.statistics.checks import check_whole
 
-__all__ = ["Audit", "Command", "Endpoint", "Event", "ExactAudit", "Finding", "TimeAudit", "audit"]
+__all__ = ["Audit", "AuditResult", "Command", "Endpoint", "Event", "ExactAudit", "TimeAudit", "audit", "ends"]
 
 SAMPLES = 100_000
 LEAST = 50
@@ -70,7 +71,7 @@ def audit(
     x0: Any,
     x1: Any,
     samples: int = 100_000,
-    confidence: float = 0.99,
+    level: float = 0.99,
     seed: int | None = None,
     delta: float = 0,
     *,
@@ -87,7 +88,7 @@ def audit(
     x0: Any = UNGIVEN,
     x1: Any = UNGIVEN,
     samples: int | None = None,
-    confidence: float = 0.99,
+    level: float = 0.99,
     seed: int | None = None,
     delta: float = 0,
     *,
@@ -98,17 +99,19 @@ def audit(
     exact: bool = False,
     time: bool = False,
     progress: Progress | None = None,
-) -> Finding | TimeAudit:
+) -> AuditResult | TimeAudit:
     """What a randomizer spends at least on telling x0 from x1; without the two, what a mechanism spends exactly.
 
     The randomizer is a mechanism, a function from an answer to a report, an object with a `randomize` method, a
     `Command` or an `Endpoint`. `samples` observations are made of each answer; an observation is `repeats` reports of a
     person who is asked again and again. If a randomizer remembers what it said, give a function that makes one, and
-    `fresh`: it is called for each person. `claimed` is the epsilon to compare with, a mechanism's own by default. A
-    `score` is for those who know of a better attack: a number that is higher if an observation speaks for x1.
+    `fresh`: it is called for each person. `claimed` is the epsilon to compare with, a mechanism's own by default. The
+    bound holds with the probability of the `level`. A `score` is for those who know of a better attack: a number that
+    is higher if an observation speaks for x1.
 
     With `time` the attacker has a clock and no epsilon is found: so many calls, 60,000 by default, are timed, and what
-    that tells of a truth or a lie and of the two answers is a `TimeAudit`.
+    that tells of a truth or a lie and of the two answers is a `TimeAudit`. Without the two, it is of every two answers
+    of a mechanism with up to 8 of them; of more, 8 are taken: both ends, and others drawn by the seed.
 
     >>> import sottovoce as sv
     >>> print(audit(sv.RandomizedResponse(epsilon=1.0), False, True, seed=1))
@@ -125,10 +128,10 @@ def audit(
         if exact or fresh or repeats != 1 or score is not None or delta or claimed is not None:
             raise ParameterError("an audit of time takes answers, samples and a seed: nothing else goes with it")
         count = check_whole(CALLS if samples is None else samples, "samples", LEAST)
-        return audit_time(randomizer, values or _two_ends(randomizer), count, seed, progress)
+        return _time(randomizer, values, count, seed, progress)
     samples = check_whole(SAMPLES if samples is None else samples, "samples", LEAST)
     repeats = check_whole(repeats, "repeats", 1)
-    _check(confidence, delta, score)
+    _check(level, delta, score)
     if claimed is not None:
         claimed = _check_claim(claimed)
     elif isinstance(randomizer, Mechanism):
@@ -143,7 +146,7 @@ def audit(
         randomizer,
         values,
         samples=samples,
-        confidence=confidence,
+        level=level,
         delta=float(delta),
         claimed=claimed,
         repeats=repeats,
@@ -164,21 +167,13 @@ def _check_answers(x0: Any, x1: Any) -> tuple[Any, Any] | None:
     return x0, x1
 
 
-def _two_ends(randomizer: Any) -> tuple[Any, Any]:
-    """The first and the last answer of a mechanism's domain: they differ in every respect."""
+def _time(randomizer: Any, values: tuple[Any, Any] | None, pair_calls: int, seed: int | None,
+          progress: Progress | None) -> TimeAudit:  # fmt: skip
+    if values is not None:
+        return audit_time(randomizer, values, pair_calls, seed, progress)
     if not isinstance(randomizer, Mechanism):
         raise ParameterError(f"two answers, x0 and x1, are needed to time {randomizer!r:.60}")
-    return ends(randomizer)
-
-
-def ends(m: Mechanism) -> tuple[Any, Any]:
-    """The first and the last answer of a domain: they differ in every respect."""
-    domain = m.domain
-    if hasattr(domain, "decode"):
-        return domain.decode(0), domain.decode(domain.size - 1)
-    if hasattr(domain, "domains"):
-        return tuple(d.labels[0] for _, d in domain.domains), tuple(d.labels[-1] for _, d in domain.domains)
-    return domain.labels[0], domain.labels[-1]
+    return audit_time(randomizer, all_or_some(randomizer, seed), pair_calls, seed, progress, randomizer.domain.size)
 
 
 def _written(answer: Any) -> str:
@@ -186,8 +181,8 @@ def _written(answer: Any) -> str:
     return repr(answer.tolist() if hasattr(answer, "tolist") else answer)
 
 
-def _check(confidence: object, delta: object, score: object) -> None:
-    check_probability("confidence", confidence)
+def _check(level: object, delta: object, score: object) -> None:
+    check_probability("level", level)
     if score is not None and not callable(score):
         raise ParameterError(f"a score must be a function of an observation, got {score!r:.40}")
     if delta != 0 or isinstance(delta, bool):

@@ -13,20 +13,20 @@ from collections.abc import Callable, Hashable
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from sottovoce.auditing.observations import Observations
-from sottovoce.errors import ParameterError
-from sottovoce.lazy import numpy as np
+from sottovoce.core.errors import ParameterError
+from sottovoce.core.lazy import numpy as np
 from sottovoce.mechanisms import Mechanism
+from sottovoce.statistics.auditing.observations import Observations
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-DIGITS = 9
+SCORE_DIGITS = 9
 LISTED_BITS = 16
 MAX_CUTS = 63
-TABLE = 2**14
-ROWS = 2**21
-CERTAIN = 50.0
+MAX_TABLE_CELLS = 2**14
+CELLS_AT_A_TIME = 2**21
+CERTAIN_SCORE = 50.0
 """The score of a report that one of the answers cannot give."""
 
 
@@ -54,7 +54,7 @@ class Whole(Attack):
     def _weights(self) -> dict[Hashable, float]:
         first, second = self._counts
         keys = first.keys() | second.keys()
-        return {key: round(math.log((second[key] + 1) / (first[key] + 1)), DIGITS) for key in keys}
+        return {key: round(math.log((second[key] + 1) / (first[key] + 1)), SCORE_DIGITS) for key in keys}
 
     def score(self, seen: Observations) -> NDArray[np.float64]:
         return np.array([self._weights.get(key, 0.0) for key in seen.brief])
@@ -85,7 +85,7 @@ class Cells:
     def _count(self, cells: NDArray[Any]) -> NDArray[np.int64]:
         columns, bins = self._cuts.shape[1], len(self._cuts) + 1
         total = np.zeros(columns * bins, dtype=np.int64)
-        rows = max(1, ROWS // columns)
+        rows = max(1, CELLS_AT_A_TIME // columns)
         for at in range(0, len(cells), rows):
             places = self.bins(cells[at : at + rows], slice(None)) + bins * np.arange(columns)
             total += np.bincount(places.ravel(), minlength=columns * bins)
@@ -141,14 +141,14 @@ class Parts(Attack):
     def score(self, seen: Observations) -> NDArray[np.float64]:
         cells = self.cells.fit(seen.cells)[:, self._columns]
         total = np.zeros(len(cells))
-        rows = max(1, ROWS // max(1, self._columns.size))
+        rows = max(1, CELLS_AT_A_TIME // max(1, self._columns.size))
         for at in range(0, len(cells), rows):
             bins = self.cells.bins(cells[at : at + rows], self._columns)
             total[at : at + rows] = self._weights[self._columns, bins].sum(axis=1)
-        return total.round(DIGITS)
+        return total.round(SCORE_DIGITS)
 
 
-class Law(Attack):
+class DeclaredLaw(Attack):
     """Knows the law that a mechanism declares, as every attacker does."""
 
     name = "the ratio of the declared probabilities"
@@ -162,7 +162,7 @@ class Law(Attack):
     def score(self, seen: Observations) -> NDArray[np.float64]:
         keys: list[Any] = [(key,) for key in seen.keys] if self._repeats == 1 else seen.keys
         totals = [sum(self._weights.get(report, 0.0) for report in key) for key in keys]
-        return np.array(totals, dtype=float).round(DIGITS)
+        return np.array(totals, dtype=float).round(SCORE_DIGITS)
 
 
 class Given(Attack):
@@ -189,13 +189,13 @@ class Given(Attack):
 
 def _log_odds(second: Any, first: Any) -> float:
     if not first or not second:
-        return CERTAIN if second else -CERTAIN
-    return round(math.log(second / first), DIGITS)
+        return CERTAIN_SCORE if second else -CERTAIN_SCORE
+    return round(math.log(second / first), SCORE_DIGITS)
 
 
 def _cuts(cells: NDArray[Any]) -> NDArray[Any]:
     """For each column the numbers to cut at, below one another: between all that differ, or at quantiles if many do."""
-    most = min(max(2, TABLE // cells.shape[1]), MAX_CUTS)
+    most = min(max(2, MAX_TABLE_CELLS // cells.shape[1]), MAX_CUTS)
     columns = [_column_cuts(column, most) for column in cells.T]
     table = np.full((max(1, *map(len, columns)), len(columns)), np.inf)
     for at, cuts in enumerate(columns):

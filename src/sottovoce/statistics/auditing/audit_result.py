@@ -7,14 +7,14 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from sottovoce.privacy import to_float
+from sottovoce.core.privacy import to_float
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
 @dataclass(frozen=True)
-class Finding(ABC):
+class AuditResult(ABC):
     """What was found about two answers, x0 and x1."""
 
     x0: object

@@ -6,18 +6,18 @@ from collections.abc import Callable, Generator, Iterator
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Self
 
-from sottovoce.auditing.exact import as_written
-from sottovoce.auditing.observations import Bulk, Observations
-from sottovoce.auditing.sources import Source, source_of
-from sottovoce.errors import ReportError
-from sottovoce.lazy import numpy as np
+from sottovoce.core.errors import ReportError
+from sottovoce.core.lazy import numpy as np
+from sottovoce.core.randomness import Keystream
 from sottovoce.mechanisms import Mechanism
-from sottovoce.randomness import Keystream
+from sottovoce.statistics.auditing.exact import as_written
+from sottovoce.statistics.auditing.observations import Bulk, Observations
+from sottovoce.statistics.auditing.sources import ReportSource, source_of
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-BATCH = 2**11
+BATCH_OBSERVATIONS = 2**11
 """Observations that are handled at a time."""
 
 BULK_BITS, BULK_ROWS = 2**21, 2**15
@@ -64,7 +64,7 @@ class Bench:
         """The observations of the next part, with 0 for the first answer and 1 for the second."""
         order = next(self._parts)
         bits = self._mechanism.bits * self._repeats if self._mechanism else 0
-        rows = min(BULK_ROWS, max(16, BULK_BITS // bits)) if bits else BATCH
+        rows = min(BULK_ROWS, max(16, BULK_BITS // bits)) if bits else BATCH_OBSERVATIONS
         for at in range(0, order.size, rows):
             labels = order[at : at + rows]
             yield (self._column(self._mechanism, labels) if self._mechanism else self._list(labels)), labels
@@ -82,7 +82,7 @@ class Bench:
             raise ReportError("the randomizer gave fewer reports than it was asked for")
         return Observations(reports if self._repeats == 1 else _grouped(reports, self._repeats))
 
-    def _one_by_one(self, source: Source) -> Generator[object, None, None]:
+    def _one_by_one(self, source: ReportSource) -> Generator[object, None, None]:
         if self._mechanism:
             return
         answers = (self._answers[label] for order in self._orders for label in order.tolist())

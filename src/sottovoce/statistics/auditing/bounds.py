@@ -9,19 +9,19 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
-from sottovoce.lazy import load
-from sottovoce.lazy import numpy as np
+from sottovoce.core.lazy import load
+from sottovoce.core.lazy import numpy as np
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-STEPS = 512
+CURVE_PIECES = 512
 """Pieces that a curve of errors is cut into. Each is bounded at its worse ends, so more of them only tighten."""
 
-CUTS = 128
+MAX_THRESHOLDS = 128
 """Thresholds that are tried from either end of the scores."""
 
-CHOICE = 0.05
+CHOICE_ERROR = 0.05
 """The error of the bounds that a choice among attacks and cuts is made by. It has no part in what is certified."""
 
 
@@ -53,7 +53,7 @@ def certify(likely: int, unlikely: int, trials: int, error: float, delta: float 
     (0.855, 0.0)
     """
     product = math.exp(-float(load("scipy.special").chdtri(4, error)) / 2)
-    errors = np.geomspace(product, 1.0, STEPS + 1)
+    errors = np.geomspace(product, 1.0, CURVE_PIECES + 1)
     most = high(unlikely, trials, errors[:-1])
     least = low(likely, trials, product / errors[1:])
     return float(_log_ratio(least - delta, most).min().clip(0))
@@ -63,7 +63,7 @@ def _log_ratio(least: Any, most: Any) -> Any:
     return np.log(np.maximum(least, 1e-300) / np.maximum(most, 1e-300))
 
 
-def thresholds(scores: NDArray[np.float64], cuts: int = CUTS) -> NDArray[np.float64]:
+def thresholds(scores: NDArray[np.float64], cuts: int = MAX_THRESHOLDS) -> NDArray[np.float64]:
     """Scores to cut at: all that differ, or the ranks that halve and halve again towards either end."""
     distinct = np.unique(scores)[1:]
     if distinct.size <= 2 * cuts:
@@ -89,7 +89,7 @@ def best_cut(first: NDArray[np.float64], second: NDArray[np.float64], delta: flo
     cuts, trials = thresholds(np.concatenate([first, second])), first.size
     if not cuts.size:
         return -math.inf, math.inf, True
-    error = CHOICE / cuts.size
+    error = CHOICE_ERROR / cuts.size
     alarms, hits = tails(first, cuts), tails(second, cuts)
     above = _log_ratio(low(hits, trials, error) - delta, high(alarms, trials, error))
     below = _log_ratio(low(trials - alarms, trials, error) - delta, high(trials - hits, trials, error))

@@ -6,10 +6,10 @@ import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from sottovoce.auditing.bounds import high, low
-from sottovoce.auditing.finding import Finding
-from sottovoce.lazy import load
-from sottovoce.render import ACCENT, INK, TRUTH, label_text
+from sottovoce.core.lazy import load
+from sottovoce.estimates.render import ACCENT, INK, TRUTH, label_text
+from sottovoce.statistics.auditing.audit_result import AuditResult
+from sottovoce.statistics.auditing.bounds import high, low
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -18,7 +18,7 @@ GREY = "#94a3b8"
 
 
 def region(
-    found: Finding, points: Sequence[tuple[float, float]], trials: int | None, error: float, ax: Axes | None
+    found: AuditResult, points: Sequence[tuple[float, float]], trials: int | None, error: float, ax: Axes | None
 ) -> Axes:
     """Points of an attacker. Those that were counted, in so many trials, are in boxes: each holds the truth but for
     the error. The last of them is the one that was certified.
@@ -48,7 +48,7 @@ def _allowed(ax: Axes, epsilon: float, delta: float, label: str) -> None:
     ax.fill_between(alarms, misses, 0, color=INK, alpha=0.08, linewidth=0, label="what this rules out")
 
 
-def _bound(ax: Axes, found: Finding) -> None:
+def _bound(ax: Axes, found: AuditResult) -> None:
     size = "infinite" if math.isinf(found.epsilon_lower) else f"{found.epsilon_lower:.4g}"
     label = f"found: epsilon {'=' if found._spends == 'spends' else '≥'} {size}"
     ax.plot(*_corner(found.epsilon_lower, found.delta), color=TRUTH, linewidth=1.4, linestyle="--", label=label)
@@ -67,7 +67,7 @@ def _boxes(ax: Axes, points: Sequence[tuple[float, float]], trials: int | None, 
         ax.add_patch(rectangle((left, bottom), right - left, top - bottom, color=ACCENT, alpha=0.25, linewidth=0))
 
 
-def _label(ax: Axes, found: Finding) -> None:
+def _label(ax: Axes, found: AuditResult) -> None:
     first, second = (f"{label_text(x):.24}" for x in (found.x0, found.x1))
     ax.set_xlabel(f"false alarms: says {second}, it was {first}")
     ax.set_ylabel(f"misses: says {first}, it was {second}")

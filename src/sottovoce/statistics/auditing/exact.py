@@ -14,23 +14,23 @@ from fractions import Fraction
 from itertools import permutations
 from typing import TYPE_CHECKING, Any
 
-from sottovoce.auditing.finding import Finding, as_json
-from sottovoce.errors import ParameterError
+from sottovoce.core.errors import ParameterError
+from sottovoce.core.privacy import GRID, Probability, log_above
+from sottovoce.core.randomness import Source
+from sottovoce.estimates.render import label_text
 from sottovoce.mechanisms import Mechanism
-from sottovoce.privacy import GRID, Probability, log_above
-from sottovoce.randomness import Source
-from sottovoce.render import label_text
+from sottovoce.statistics.auditing.audit_result import AuditResult, as_json
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-DRAWS = 2**19
+MAX_DRAWS = 2**19
 """Draws that are followed, on all ways and for all answers together."""
 
 REPLAYS = 16
 """How often the first way of some answers is gone again, to see that nothing else is drawn from."""
 
-PAIRS = 2**18
+MAX_COMPARISONS = 2**18
 """Pairs of answers times reports that are compared, where a delta is allowed."""
 
 Law = Mapping[Any, Fraction]
@@ -52,7 +52,7 @@ def as_written(m: Mechanism) -> bool:
 class Branching(Source):
     """Goes every way that draws can go: follows a script of outcomes, and takes the first outcome beyond it."""
 
-    def __init__(self, draws: int = DRAWS) -> None:
+    def __init__(self, draws: int = MAX_DRAWS) -> None:
         self._left, self._script = draws, list[int]()
         self._restart()
 
@@ -127,7 +127,7 @@ def laws(m: Mechanism, answers: tuple[object, ...] | None) -> tuple[dict[Any, La
     too_large = TooLargeError(f"{m!r} is too large to enumerate: give two answers, x0 and x1, to sample its reports")
     if not as_written(m):
         raise TooLargeError(f"{m!r} has a randomize of its own: give two answers, x0 and x1, to sample its reports")
-    if answers is None and m.domain.size > DRAWS:
+    if answers is None and m.domain.size > MAX_DRAWS:
         raise too_large
     asked = tuple(m.domain.labels) if answers is None else answers
     try:
@@ -154,7 +154,7 @@ def _followed(m: Mechanism, answers: tuple[Any, ...]) -> dict[Any, Law]:
 
 
 @dataclass(frozen=True)
-class ExactAudit(Finding):
+class ExactAudit(AuditResult):
     """What a mechanism spends at most on any two answers, exactly. x0 and x1 are the worst two.
 
     `ratio` is e^epsilon, None if it is infinite; `event` has the reports that tell most: one, unless there is a delta.
@@ -177,7 +177,7 @@ class ExactAudit(Finding):
         return {"kind": "exact", **self._common(), "basis": self.basis, "event": reports}
 
     def plot(self, ax: Axes | None = None) -> Axes:
-        from sottovoce.auditing.chart import region
+        from sottovoce.statistics.auditing.chart import region
 
         alarm, miss, points = Fraction(0), Fraction(1), [(0.0, 1.0)]
         for report in _by_ratio(*self.laws):
@@ -231,7 +231,7 @@ def _worst_report(found: dict[Any, Law]) -> Worst:
 
 def _worst_event(found: dict[Any, Law], delta: Fraction) -> Worst:
     """With a delta, the worst event of two answers is the reports beyond some ratio."""
-    if len(found) ** 2 * max(map(len, found.values())) > PAIRS:
+    if len(found) ** 2 * max(map(len, found.values())) > MAX_COMPARISONS:
         raise ParameterError("there are too many pairs of answers to compare with a delta: give two, x0 and x1")
     worst: Worst = None, None, Fraction(-1), ()
     for x0, x1 in permutations(found, 2):

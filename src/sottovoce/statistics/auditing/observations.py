@@ -13,23 +13,24 @@ from itertools import islice
 from numbers import Number
 from typing import TYPE_CHECKING, Any
 
-from sottovoce.errors import ReportError
-from sottovoce.lazy import numpy as np
-from sottovoce.privacy import to_float
-from sottovoce.reports import Bits
+from sottovoce.core.errors import ReportError
+from sottovoce.core.lazy import numpy as np
+from sottovoce.core.privacy import to_float
+from sottovoce.core.reports import Bits
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from sottovoce.reports import Reports
+    from sottovoce.core.reports import Reports
 
-LONGEST = 2**20
-DEEPEST = 32
-CELLS = 2**14
+MAX_ITEMS = 2**20
+MAX_DEPTH = 32
+MAX_CELLS = 2**14
 """Numbers that are looked at in one observation; what a longer one has beyond them counts for its identity alone."""
 
-WORD = 64
-SHORT = 256
+WORD_BITS = 64
+MAX_KEPT_LENGTH = 256
+"""Reports with more characters, bytes or parts are kept as a digest."""
 _NUMBERS = {int, float, bool}
 _FLAT = {*_NUMBERS, str, bytes, type(None)}
 
@@ -57,7 +58,7 @@ class Observations:
 
     @cached_property
     def cells(self) -> NDArray[Any]:
-        rows = [_atoms(key)[:CELLS] for key in self.keys]
+        rows = [_atoms(key)[:MAX_CELLS] for key in self.keys]
         table = np.full((len(rows), max(map(len, rows))), -np.inf)
         for at, row in enumerate(rows):
             table[at, : len(row)] = row
@@ -84,7 +85,7 @@ class Bulk(Observations):
         data, shape = self._reports.data, self._reports.mechanism.shape
         if isinstance(shape, Bits):
             data = np.unpackbits(data, axis=1, bitorder="little")[:, : shape.length]
-        return data.reshape(len(data) // self._repeats, -1)[:, :CELLS]
+        return data.reshape(len(data) // self._repeats, -1)[:, :MAX_CELLS]
 
 
 class Digest(int):
@@ -97,7 +98,7 @@ def brief(key: Hashable) -> Hashable:
         size = sum(len(part) if isinstance(part, tuple | str | bytes) else 1 for part in key)
     else:
         size = len(key) if isinstance(key, str | bytes) else 1
-    return Digest(hash(key)) if size > SHORT else repr(key)
+    return Digest(hash(key)) if size > MAX_KEPT_LENGTH else repr(key)
 
 
 def plain(report: Any, depth: int = 0) -> Hashable:
@@ -113,14 +114,14 @@ def plain(report: Any, depth: int = 0) -> Hashable:
         return bytes(report)
     if hasattr(report, "tolist"):
         return plain(report.tolist(), depth)
-    if depth > DEEPEST:
-        raise ReportError(f"a report must be nested at most {DEEPEST} deep")
+    if depth > MAX_DEPTH:
+        raise ReportError(f"a report must be nested at most {MAX_DEPTH} deep")
     if isinstance(report, Mapping):
         report = sorted(report.items(), key=repr)
     if isinstance(report, Iterable):
-        parts = tuple(islice(report, LONGEST + 1))
-        if len(parts) > LONGEST:
-            raise ReportError(f"a report must have at most {LONGEST:,} parts")
+        parts = tuple(islice(report, MAX_ITEMS + 1))
+        if len(parts) > MAX_ITEMS:
+            raise ReportError(f"a report must have at most {MAX_ITEMS:,} parts")
         if not _FLAT.issuperset(map(type, parts)):
             parts = tuple(plain(part, depth + 1) for part in parts)
         return tuple(sorted(parts, key=repr)) if isinstance(report, Set) else parts
@@ -137,7 +138,7 @@ def _atoms(key: Hashable) -> array[float]:
     found = array("d")
     _collect(key, found)
     if isinstance(key, int) and key > 1:
-        found.extend(key >> at & 1 for at in range(WORD))
+        found.extend(key >> at & 1 for at in range(WORD_BITS))
     return found
 
 

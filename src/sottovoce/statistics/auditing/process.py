@@ -11,16 +11,16 @@ from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from typing import IO, TYPE_CHECKING
 
-from sottovoce.errors import ParameterError, ReportError
-from sottovoce.render import plural
+from sottovoce.core.errors import ParameterError, ReportError
+from sottovoce.estimates.render import plural
 
 if TYPE_CHECKING:
     from subprocess import Popen
 
-LINE = 2**22
+MAX_LINE_BYTES = 2**22
 """Bytes that one report may take."""
 
-LOOK = 0.25
+LOOK_SECONDS = 0.25
 """Seconds between two looks at whether a program is still on time."""
 
 
@@ -58,7 +58,7 @@ class Process:
                 self._problem = error
 
     def _watch(self) -> None:
-        while not self._over.wait(LOOK):
+        while not self._over.wait(LOOK_SECONDS):
             since = self._since
             if since is not None and time.monotonic() - since > self._timeout:
                 self._late = True
@@ -86,9 +86,9 @@ class Process:
 
     def _read(self) -> bytes:
         self._since = time.monotonic()
-        line = self._output.readline(LINE + 1)
+        line = self._output.readline(MAX_LINE_BYTES + 1)
         self._since = None
-        if len(line) > LINE:
+        if len(line) > MAX_LINE_BYTES:
             raise ReportError(f"{self._program}: a report must be a line of at most 2^22 bytes")
         return line
 

@@ -10,23 +10,23 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from sottovoce.auditing.attacks import Attack, Cells, Given, Law, Parts, Whole, listed
-from sottovoce.auditing.bench import Bench, Progress
-from sottovoce.auditing.bounds import best_cut, certify, tails, thresholds
-from sottovoce.auditing.finding import Finding, as_json
-from sottovoce.auditing.observations import Digest, Observations
-from sottovoce.lazy import numpy as np
-from sottovoce.render import label_text
+from sottovoce.core.lazy import numpy as np
+from sottovoce.estimates.render import label_text
+from sottovoce.statistics.auditing.attacks import Attack, Cells, DeclaredLaw, Given, Parts, Whole, listed
+from sottovoce.statistics.auditing.audit_result import AuditResult, as_json
+from sottovoce.statistics.auditing.bench import Bench, Progress
+from sottovoce.statistics.auditing.bounds import best_cut, certify, tails, thresholds
+from sottovoce.statistics.auditing.observations import Digest, Observations
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from numpy.typing import NDArray
 
-LEARNT = 2**17
+MAX_LEARNT_SAMPLES = 2**17
 """Observations of each answer that are learnt and chosen from at most; more teach little."""
 
-CURVE = 24
-NAMED = 5
+CURVE_POINTS = 24
+MAX_NAMED_REPORTS = 5
 
 
 @dataclass(frozen=True)
@@ -58,15 +58,15 @@ class Event:
 
 
 @dataclass(frozen=True)
-class Audit(Finding):
+class Audit(AuditResult):
     """A lower bound of what a randomizer spends on telling x0 from x1.
 
-    `epsilon_lower` is wrong with probability at most 1 - confidence, whatever the randomizer does, as long as its
+    `epsilon_lower` is wrong with probability at most 1 - level, whatever the randomizer does, as long as its
     reports are independent. `curve` has, for some thresholds of the attack's score, how many of the reports of x0 were
     not below it (false alarms) and how many of x1 were (misses), out of `event.trials` each.
     """
 
-    confidence: float
+    level: float
     samples: int
     repeats: int
     event: Event
@@ -82,23 +82,23 @@ class Audit(Finding):
         return {
             "kind": "sampled",
             **self._common(),
-            "confidence": self.confidence,
+            "level": self.level,
             "samples": self.samples,
             "repeats": self.repeats,
             "event": event,
         }
 
     def plot(self, ax: Axes | None = None) -> Axes:
-        from sottovoce.auditing.chart import region
+        from sottovoce.statistics.auditing.chart import region
 
         trials = self.event.trials
         points = [(alarms / trials, misses / trials) for alarms, misses in self.curve]
-        return region(self, points, trials, 1 - self.confidence, ax)
+        return region(self, points, trials, 1 - self.level, ax)
 
     def __str__(self) -> str:
         each = f"{self.samples:,} samples" + (f" of {self.repeats} reports" if self.repeats > 1 else "")
         pair = f"{label_text(self.x0)} and as many of {label_text(self.x1)}"
-        bound = f"epsilon >= {self.epsilon_lower:.4f} with {100 * self.confidence:.6g}% confidence"
+        bound = f"epsilon >= {self.epsilon_lower:.4f} with {100 * self.level:.6g}% confidence"
         return f"{bound}, by {each} of {pair}\nevent: {self.event}\n{self.verdict}"
 
 
@@ -107,7 +107,7 @@ def sample(
     answers: tuple[object, object],
     *,
     samples: int,
-    confidence: float,
+    level: float,
     delta: float,
     claimed: float | None,
     repeats: int,
@@ -117,7 +117,7 @@ def sample(
     progress: Progress | None,
 ) -> Audit:
     """Take the reports and make the most of them."""
-    error, part = 1 - confidence, min(samples // 5, LEARNT)
+    error, part = 1 - level, min(samples // 5, MAX_LEARNT_SAMPLES)
     with Bench(randomizer, answers, repeats, fresh, seed, [part, part, samples - 2 * part], progress) as bench:
         attacks = _learn(bench, randomizer, answers, repeats, score)
         attack, cut, above, curve, named = _choose(bench, attacks, delta)
@@ -129,7 +129,7 @@ def sample(
     event = Event(likely, unlikely, seen, trials, what, attack, cut, above)
     points = tuple((int(a), trials - int(h)) for a, h in zip(alarms, hits, strict=True))
     bound = certify(*seen, trials, error, delta)
-    return Audit(*answers, bound, claimed, delta, confidence, samples, repeats, event, points)
+    return Audit(*answers, bound, claimed, delta, level, samples, repeats, event, points)
 
 
 def _learn(
@@ -145,7 +145,7 @@ def _learn(
         whole.learn(seen, labels)
         cells.learn(seen, labels)
     attacks: list[Attack] = [whole, Parts(cells, screened=True), Parts(cells, screened=False)]
-    attacks += [Law(randomizer, answers, repeats)] if listed(randomizer) else []
+    attacks += [DeclaredLaw(randomizer, answers, repeats)] if listed(randomizer) else []
     return attacks if score is None else [*attacks, Given(score)]
 
 
@@ -165,12 +165,12 @@ def _choose(bench: Bench, attacks: list[Attack], delta: float) -> tuple[Attack, 
     _, cut, above = cuts[best]
     inside = np.flatnonzero((columns[best] >= cut) == above)
     named = _named({keys[at] for at in inside.tolist()})
-    return attacks[best], cut, above, thresholds(columns[best], CURVE), named
+    return attacks[best], cut, above, thresholds(columns[best], CURVE_POINTS), named
 
 
 def _named(reports: set[Any]) -> str:
     """The reports of an event by name, if they are few."""
-    if not 0 < len(reports) <= NAMED or any(isinstance(report, Digest) for report in reports):
+    if not 0 < len(reports) <= MAX_NAMED_REPORTS or any(isinstance(report, Digest) for report in reports):
         return ""
     return "the report is " + " or ".join(sorted(f"{report:.60}" for report in reports))
 

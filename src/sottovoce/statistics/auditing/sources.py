@@ -12,20 +12,20 @@ from dataclasses import dataclass, replace
 from numbers import Real
 from typing import Any, Protocol
 
-from sottovoce.auditing.process import LINE, Process, read_report
-from sottovoce.errors import ParameterError, ReportError, SottovoceError
+from sottovoce.core.errors import ParameterError, ReportError, SottovoceError
+from sottovoce.core.privacy import to_float
 from sottovoce.mechanisms import Mechanism
-from sottovoce.privacy import to_float
+from sottovoce.statistics.auditing.process import MAX_LINE_BYTES, Process, read_report
 
 PLACE = "{}"
 
 
-class Source(Protocol):
+class ReportSource(Protocol):
     def reports(self, answers: Iterable[object], repeats: int) -> Iterator[object]:
         """So many reports of each answer, in order."""
 
 
-def source_of(randomizer: Any, fresh: bool) -> Source:
+def source_of(randomizer: Any, fresh: bool) -> ReportSource:
     """A randomizer as a source. If it is to be fresh, the function given makes a new randomizer for each person."""
     if isinstance(randomizer, Command):
         return replace(randomizer, fresh=fresh or randomizer.fresh)
@@ -165,10 +165,10 @@ class Endpoint:
         )
         try:
             with urlopen(request, timeout=self.timeout) as response:  # noqa: S310
-                found: bytes = response.read(LINE + 1)
+                found: bytes = response.read(MAX_LINE_BYTES + 1)
         except (OSError, ValueError, HTTPException) as error:
             raise ReportError(f"{self.url}: {error!s:.200}") from None
-        if len(found) > LINE:
+        if len(found) > MAX_LINE_BYTES:
             raise ReportError(f"{self.url}: a report must have at most 2^22 bytes")
         return read_report(found)
 

@@ -7,13 +7,13 @@ from collections import Counter
 from fractions import Fraction
 from typing import Any
 
+from sottovoce.core.randomness import SYSTEM
+from sottovoce.core.reports import Bits, CohortBits, Index
 from sottovoce.mechanisms import Changes, Mechanism
-from sottovoce.mechanisms.asked import Asked
-from sottovoce.mechanisms.cohorts import Cohorts
-from sottovoce.mechanisms.parts import Combined, Mixture
-from sottovoce.mechanisms.pure import Pure
-from sottovoce.randomness import SYSTEM
-from sottovoce.reports import Bits, CohortBits, Index
+from sottovoce.mechanisms.compound.combine import Combined, Mixture
+from sottovoce.mechanisms.compound.sampled_attribute import SampledTopic
+from sottovoce.mechanisms.frequency.pure import Pure
+from sottovoce.mechanisms.text.cohorts import Cohorts
 
 MOST_OUTCOMES = 2**12
 """Reports, up to which the law of a mechanism is listed."""
@@ -45,7 +45,7 @@ def named_openly(randomizer: Any, report: Any) -> int:
 
     It has nothing to do with the answer, and may take its own time.
     """
-    if isinstance(randomizer, Asked):
+    if isinstance(randomizer, SampledTopic):
         return int(report) // randomizer.symbols
     if isinstance(randomizer, Changes):
         return int(report) >> 1
@@ -62,7 +62,7 @@ def _supported(m: Pure, code: int, reports: list[Any]) -> list[bool]:
         return [law[report] == most for report in reports]
     if isinstance(m.shape, Bits):
         return [bool(report[code >> 3] >> (code & 7) & 1) for report in reports]
-    return [code in m.supports(report) for report in reports]
+    return [m.is_supported(code, report) for report in reports]
 
 
 def _in_its_cohort(m: Cohorts, answer: Any, report: Any) -> bool:
@@ -74,9 +74,9 @@ def _in_its_cohort(m: Cohorts, answer: Any, report: Any) -> bool:
         place = m._place(code, cohort)
         if isinstance(place, tuple):
             return bool(bits >> place[0] & 1)
-        return place in inner.supports(bits.to_bytes(inner.shape.width, "little"))
+        return bool(inner.is_supported(place, bits.to_bytes(inner.shape.width, "little")))
     cohort, own = divmod(report, inner.shape.outcomes)
-    return m._place(code, cohort) in inner.supports(own)
+    return bool(inner.is_supported(m._place(code, cohort), own))
 
 
 def _by_law(m: Mechanism, answer: Any, reports: list[Any], answers: tuple[Any, ...]) -> list[bool]:

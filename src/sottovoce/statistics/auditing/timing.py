@@ -8,21 +8,22 @@ either side: 0.5 is guessing, 1 is knowing.
 from __future__ import annotations
 
 import gc
+import math
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
-from sottovoce.auditing.bench import Progress
-from sottovoce.auditing.finding import as_json
-from sottovoce.auditing.sources import Command, Function, source_of
-from sottovoce.auditing.speaking import named_openly, speaks_for
-from sottovoce.errors import ParameterError
-from sottovoce.lazy import numpy as np
-from sottovoce.randomness import Keystream
-from sottovoce.render import label_text
+from sottovoce.core.errors import ParameterError
+from sottovoce.core.lazy import numpy as np
+from sottovoce.core.randomness import Keystream
+from sottovoce.estimates.render import label_text
+from sottovoce.statistics.auditing.audit_result import as_json
+from sottovoce.statistics.auditing.bench import Progress
+from sottovoce.statistics.auditing.sources import Command, Function, source_of
+from sottovoce.statistics.auditing.speaking import named_openly, speaks_for
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -43,8 +44,11 @@ MOST_REPORTS = 8
 BINS = 48
 """Bins of times that a classifier learns from, as many calls in each."""
 
-SURE = 4.0
-"""Standard errors by which an accuracy must be above the limit. Where time tells nothing, that is no accident."""
+FALSE_ALARM_RATE = 0.01
+"""How often at most an audit may say that time tells where no accuracy is above the limit, over all it compares."""
+
+MOST_SHOWN = 12
+"""Rows of the table: the worst ones. JSON has all."""
 
 
 @dataclass(frozen=True)
@@ -56,33 +60,69 @@ class Accuracy:
     accuracy: float
     stderr: float
     calls: int
+    width: float
+    """1 / 4a + 1 / 4b, of a calls of the one side and b of the other: what Hoeffding's inequality asks for."""
+    comparisons: int = 1
+    """How many an audit makes."""
+
+    @property
+    def bound(self) -> float:
+        """What the true accuracy is above, in all comparisons of an audit but for FALSE_ALARM_RATE of the audits.
+
+        W. Hoeffding, Probability Inequalities for Sums of Bounded Random Variables, JASA 1963, with the rate divided by
+        the comparisons. It holds for any law of the times and any number of calls, if calls are independent.
+        """
+        return self.accuracy - math.sqrt(math.log(self.comparisons / FALSE_ALARM_RATE) / 2 * self.width)
 
     @property
     def tells(self) -> bool:
-        """Whether it is above the limit for sure. If time tells nothing, it is by less than 1 in 10,000."""
-        return self.accuracy - SURE * self.stderr > LIMIT
+        """Whether it is above the limit for sure, however many comparisons there are."""
+        return self.bound > LIMIT
 
     def to_dict(self) -> dict[str, Any]:
-        names = {"question": self.question, "sides": list(self.sides)}
-        return names | {"accuracy": self.accuracy, "stderr": self.stderr, "calls": self.calls, "tells": self.tells}
+        found = {"accuracy": self.accuracy, "stderr": self.stderr, "bound": self.bound}
+        names = {"question": self.question, "sides": list(self.sides), "calls": self.calls}
+        return names | found | {"tells": self.tells}
 
 
 @dataclass(frozen=True)
 class TimeAudit:
-    """What time tells: of a fixed answer, and between two answers, also given the report."""
+    """What time tells: of a fixed answer, and between every two answers, also given the report."""
 
     answers: tuple[Any, ...]
     calls: int
     nanoseconds: float
     accuracies: tuple[Accuracy, ...]
+    domain_size: int | None = None
+    """How many answers there are, if the audit chose among them."""
+
+    def __post_init__(self) -> None:
+        each = tuple(replace(one, comparisons=len(self.accuracies)) for one in self.accuracies)
+        object.__setattr__(self, "accuracies", each)
+
+    @property
+    def comparisons(self) -> int:
+        return len(self.accuracies)
 
     @property
     def worst(self) -> Accuracy:
-        return max(self.accuracies, key=lambda one: one.accuracy)
+        """The comparison with the highest bound: one of few calls is often high by accident."""
+        return max(self.accuracies, key=lambda one: one.bound)
 
     @property
     def exceeds(self) -> bool:
+        """Whether time tells in any comparison. Where no true accuracy is above the limit, 1 audit in 100 says so."""
         return any(one.tells for one in self.accuracies)
+
+    @property
+    def scope(self) -> str:
+        """Which answers were compared."""
+        pairs, taken = math.comb(len(self.answers), 2), len(self.answers)
+        if self.domain_size is None or self.domain_size == taken:
+            which = "all answers" if self.domain_size == taken else "the answers given"
+            return f"{which}: {taken} of them, {pairs} {'pair' if pairs == 1 else 'pairs'}"
+        size = f"{self.domain_size:,}" if self.domain_size < 10**15 else "very many"
+        return f"a sample of {taken} answers out of {size}, both ends among them: {pairs} pairs"
 
     @property
     def verdict(self) -> str:
@@ -100,17 +140,25 @@ class TimeAudit:
             "calls": self.calls,
             "median_nanoseconds": self.nanoseconds,
             "limit": LIMIT,
+            "domain_size": self.domain_size,
+            "scope": self.scope,
+            "comparisons": self.comparisons,
+            "false_alarm_rate": FALSE_ALARM_RATE,
             "accuracies": [one.to_dict() for one in self.accuracies],
             "exceeds": self.exceeds,
             "verdict": self.verdict,
         }
 
     def __str__(self) -> str:
-        width = max(len(one.question) for one in self.accuracies)
+        worst = sorted(self.accuracies, key=lambda one: -one.bound)[:MOST_SHOWN]
+        width = max(len(one.question) for one in worst)
         rows = [f"{one.question:{width}}  {one.accuracy:.3f} +- {one.stderr:.3f}  of {one.calls:,} calls"
-                for one in self.accuracies]  # fmt: skip
+                for one in worst]  # fmt: skip
         head = f"balanced accuracy by time alone; a call takes {self.nanoseconds / 1000:.2f} microseconds (median)"
-        return "\n".join([head, *rows, self.verdict])
+        left = self.comparisons - len(worst)
+        more = [f"and {left:,} comparisons more, with lower bounds"] if left else []
+        rate = f"{self.comparisons:,} comparisons; a false alarm in any of them: at most {FALSE_ALARM_RATE:.0%}"
+        return "\n".join([head, self.scope, *rows, *more, rate, self.verdict])
 
 
 @dataclass(frozen=True, eq=False)
@@ -125,18 +173,20 @@ class Timed:
 def audit_time(
     randomizer: Any,
     answers: tuple[Any, ...],
-    calls: int = CALLS,
+    pair_calls: int = CALLS,
     seed: int | None = None,
     progress: Progress | None = None,
+    domain_size: int | None = None,
 ) -> TimeAudit:
-    """Time so many calls of a randomizer, and see what that tells about the answers."""
+    """Time so many calls of a randomizer for every two answers, and see what that tells about them."""
     if isinstance(randomizer, Command) and not randomizer.one_by_one:
         raise ParameterError("to be timed, a command must be run for each answer: put {} where the answer goes")
+    calls = pair_calls * len(answers) // 2
     timed = _measure(_caller(randomizer), answers, calls, Keystream(seed), progress)
     found = [*_fixed(randomizer, answers, timed), *_between(answers, timed)]
     if not found:
         raise ParameterError(f"{calls} calls are too few to learn anything from: make more of them")
-    return TimeAudit(answers, calls, float(np.median(timed.nanoseconds)), tuple(found))
+    return TimeAudit(answers, calls, float(np.median(timed.nanoseconds)), tuple(found), domain_size)
 
 
 def _caller(randomizer: Any) -> Callable[[Any], Any]:
@@ -226,7 +276,8 @@ def _told(
         right.append(float(mine.mean()))
         seen.append(mine.size)
     variance = sum(share * (1 - share) / count for share, count in zip(right, seen, strict=True)) / 4
-    yield Accuracy(question, sides, sum(right) / 2, max(variance, 1e-9) ** 0.5, sum(seen))
+    width = sum(1 / count for count in seen) / 4
+    yield Accuracy(question, sides, sum(right) / 2, max(variance, 1e-9) ** 0.5, sum(seen), width)
 
 
 def _guesses(times: NDArray[np.int64], side: NDArray[np.int64], tested: NDArray[np.int64]) -> NDArray[np.int64]:

@@ -1,6 +1,6 @@
 """Survey designs for sensitive questions: exact privacy, estimates with honest errors, and plain words.
 
->>> from sottovoce import designs
+>>> from sottovoce.statistics import designs
 >>> e = designs.Warner(0.7).estimate(["yes"] * 44 + ["no"] * 56)
 >>> round(e.frequency, 2), round(e.stderr, 2)
 (0.35, 0.12)
@@ -12,13 +12,13 @@ from collections.abc import Mapping
 from dataclasses import fields
 from typing import Any
 
-from sottovoce.designs.base import Design
-from sottovoce.designs.binary import Binary, Forced, Mangat, Unrelated, Warner
-from sottovoce.designs.crosswise import Crosswise, Triangular
-from sottovoce.designs.custom import Custom
-from sottovoce.designs.greenberg import Greenberg
-from sottovoce.designs.kuk import Kuk
-from sottovoce.errors import ParameterError, SottovoceError
+from sottovoce.core.errors import ParameterError, SottovoceError
+from sottovoce.statistics.designs.base import Design
+from sottovoce.statistics.designs.binary import Binary, Forced, Mangat, Unrelated, Warner
+from sottovoce.statistics.designs.crosswise import Crosswise, Triangular
+from sottovoce.statistics.designs.custom import Custom
+from sottovoce.statistics.designs.greenberg import Greenberg
+from sottovoce.statistics.designs.kuk import Kuk
 
 __all__ = [
     "DESIGNS",

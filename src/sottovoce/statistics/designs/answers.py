@@ -6,12 +6,12 @@ from collections.abc import Hashable, Mapping, Set
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from sottovoce.domain.columns import to_list
-from sottovoce.domain.values import is_missing
-from sottovoce.errors import DomainError, ParameterError
-from sottovoce.inference.answers import numbers
-from sottovoce.lazy import numpy as np
-from sottovoce.render import label_text
+from sottovoce.core.domain.columns import to_list
+from sottovoce.core.domain.values import is_missing
+from sottovoce.core.errors import DomainError, ParameterError
+from sottovoce.core.lazy import numpy as np
+from sottovoce.estimates.render import label_text
+from sottovoce.statistics.proportions.answers import numbers
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -14,25 +14,25 @@ from itertools import accumulate
 from numbers import Rational, Real
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from sottovoce.designs.answers import YES_NO, Sample, code, read
-from sottovoce.errors import ParameterError
-from sottovoce.lazy import numpy as np
-from sottovoce.privacy import GRID, log_above, to_float
-from sottovoce.randomness import Keystream
+from sottovoce.core.errors import ParameterError
+from sottovoce.core.lazy import numpy as np
+from sottovoce.core.privacy import GRID, log_above, to_float
+from sottovoce.core.randomness import Keystream
+from sottovoce.statistics.designs.answers import YES_NO, Sample, code, read
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from sottovoce.inference.population import PopulationResult
+    from sottovoce.statistics.population import PopulationResult
 
 Number = float | Fraction | Decimal | str
 Matrix = tuple[tuple[Fraction, ...], ...]
 
 RANDOMIZERS = ("respondent", "device")
-WRITTEN = re.compile(r"\d{0,40}\.?\d{0,40}(e-?\d{1,3})?|\d{1,40}/\d{1,40}")
-SHORT = 10**6
-SIMPLE = 1000
-ROUNDING = Fraction(1, 10**9)
+NUMBER_PATTERN = re.compile(r"\d{0,40}\.?\d{0,40}(e-?\d{1,3})?|\d{1,40}/\d{1,40}")
+MAX_SHORT_DENOMINATOR = 10**6
+MAX_SIMPLE_DENOMINATOR = 1000
+SUM_TOLERANCE = Fraction(1, 10**9)
 
 
 class Design(ABC):
@@ -201,13 +201,13 @@ def _fraction(value: object) -> Fraction | None:
         return None
     if isinstance(value, str):
         text = value.strip().lower()
-        return Fraction(text) if text and WRITTEN.fullmatch(text) else None
+        return Fraction(text) if text and NUMBER_PATTERN.fullmatch(text) else None
     if isinstance(value, Rational | Decimal):
         return Fraction(value)
     if not isinstance(value, Real):
         return None
     number = float(value)
-    simple = Fraction(number).limit_denominator(SIMPLE)
+    simple = Fraction(number).limit_denominator(MAX_SIMPLE_DENOMINATOR)
     return simple if float(simple) == number else Fraction(repr(number))
 
 
@@ -218,7 +218,7 @@ def adding_up(what: str, parts: Sequence[Fraction]) -> list[Fraction]:
     [Fraction(1, 3), Fraction(2, 3)]
     """
     total = sum(parts, Fraction(0))
-    if abs(total - 1) > ROUNDING:
+    if abs(total - 1) > SUM_TOLERANCE:
         raise ParameterError(f"{what} must add up to 1, got {float(total)!r}")
     return [part / total for part in parts]
 
@@ -231,7 +231,7 @@ def _plain(value: Any) -> Any:
 
 def _shown(value: Any) -> str:
     if isinstance(value, Fraction):
-        return repr(str(value)) if 1 < value.denominator < SHORT else repr(float(value))
+        return repr(str(value)) if 1 < value.denominator < MAX_SHORT_DENOMINATOR else repr(float(value))
     return "" if value is None else repr(value)
 
 

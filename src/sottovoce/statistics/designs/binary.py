@@ -8,12 +8,12 @@ from fractions import Fraction
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from sottovoce.designs.answers import YES_NO, Sample, read
-from sottovoce.designs.base import Design, Matrix, Number, adding_up, exact, percent
-from sottovoce.errors import ParameterError
-from sottovoce.inference.proportion import Proportion, Proportions, Weighted
-from sottovoce.lazy import numpy as np
+from sottovoce.core.errors import ParameterError
+from sottovoce.core.lazy import numpy as np
 from sottovoce.mechanisms import RandomizedResponse
+from sottovoce.statistics.designs.answers import YES_NO, Sample, read
+from sottovoce.statistics.designs.base import Design, Matrix, Number, adding_up, exact, percent
+from sottovoce.statistics.proportions.proportion import Proportion, Proportions, Weighted
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -6,12 +6,12 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from sottovoce.designs.answers import read_pair
-from sottovoce.designs.base import Number, exact
-from sottovoce.designs.binary import Binary
-from sottovoce.errors import ParameterError
-from sottovoce.inference.joint import JointProportions, linearised_shares
-from sottovoce.lazy import numpy as np
+from sottovoce.core.errors import ParameterError
+from sottovoce.core.lazy import numpy as np
+from sottovoce.statistics.designs.answers import read_pair
+from sottovoce.statistics.designs.base import Number, exact
+from sottovoce.statistics.designs.binary import Binary
+from sottovoce.statistics.proportions.joint import JointProportions, linearised_shares
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -9,14 +9,14 @@ from functools import cached_property
 from numbers import Real
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from sottovoce.designs.answers import Sample, read
-from sottovoce.designs.base import Design, Matrix, Number, adding_up, exact, percent
-from sottovoce.domain import Domain, Label
-from sottovoce.errors import ParameterError
-from sottovoce.inference.joint import JointProportions, linearised
-from sottovoce.inference.mixture import most_likely
-from sottovoce.lazy import numpy as np
-from sottovoce.lazy import scipy
+from sottovoce.core.domain import Domain, Label
+from sottovoce.core.errors import ParameterError
+from sottovoce.core.lazy import numpy as np
+from sottovoce.core.lazy import scipy
+from sottovoce.statistics.designs.answers import Sample, read
+from sottovoce.statistics.designs.base import Design, Matrix, Number, adding_up, exact, percent
+from sottovoce.statistics.histograms.mixture import most_likely
+from sottovoce.statistics.proportions.joint import JointProportions, linearised
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

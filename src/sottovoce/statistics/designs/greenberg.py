@@ -9,14 +9,14 @@ from fractions import Fraction
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from sottovoce.designs.answers import Sample, read
-from sottovoce.designs.base import Design, Matrix, Number, exact, percent
-from sottovoce.designs.binary import Unrelated
-from sottovoce.errors import ParameterError
-from sottovoce.inference.joint import JointProportions, linearised_shares, share_variance
-from sottovoce.inference.proportion import Proportion
-from sottovoce.lazy import numpy as np
-from sottovoce.lazy import scipy
+from sottovoce.core.errors import ParameterError
+from sottovoce.core.lazy import numpy as np
+from sottovoce.core.lazy import scipy
+from sottovoce.statistics.designs.answers import Sample, read
+from sottovoce.statistics.designs.base import Design, Matrix, Number, exact, percent
+from sottovoce.statistics.designs.binary import Unrelated
+from sottovoce.statistics.proportions.joint import JointProportions, linearised_shares, share_variance
+from sottovoce.statistics.proportions.proportion import Proportion
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -10,16 +10,16 @@ from math import comb
 from numbers import Real
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from sottovoce.designs.answers import Sample
-from sottovoce.designs.base import Matrix, Number, exact, percent
-from sottovoce.designs.binary import Binary
-from sottovoce.errors import ParameterError
-from sottovoce.inference.draws import DrawnProportion
-from sottovoce.inference.joint import linearised
-from sottovoce.inference.proportion import Proportion
-from sottovoce.lazy import numpy as np
-from sottovoce.privacy import to_float
-from sottovoce.render import plural
+from sottovoce.core.errors import ParameterError
+from sottovoce.core.lazy import numpy as np
+from sottovoce.core.privacy import to_float
+from sottovoce.estimates.render import plural
+from sottovoce.statistics.designs.answers import Sample
+from sottovoce.statistics.designs.base import Matrix, Number, exact, percent
+from sottovoce.statistics.designs.binary import Binary
+from sottovoce.statistics.proportions.drawn_proportion import DrawnProportion
+from sottovoce.statistics.proportions.joint import linearised
+from sottovoce.statistics.proportions.proportion import Proportion
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

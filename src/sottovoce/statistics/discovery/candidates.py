@@ -9,25 +9,25 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from sottovoce.discovery.spelling import Grown
-from sottovoce.lazy import numpy as np
-from sottovoce.mechanisms.decoding import Sketch, means
+from sottovoce.core.lazy import numpy as np
+from sottovoce.estimates.decoding import Sketch, means
+from sottovoce.statistics.discovery.spelling import Grown
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     Floats = NDArray[np.float64]
 
-LIKELY = 0.0
+TESTED_SCORE = 0.0
 """The score, in standard errors, from which a text that has ended is tested. Many are, so that few are missed."""
 
-SURE = 4.5
+SURE_SCORE = 4.5
 """The score from which a beginning of the first group counts for what may follow."""
 
-WORTH = 3.0
+FINDABLE_SCORE = 3.0
 """The score of what is just worth finding. It converts odds to scores."""
 
-RARE = 0.001
+UNSEEN_CLASS_SHARE = 0.001
 """The share of each class of bytes of which none was seen."""
 
 
@@ -70,13 +70,13 @@ def scored(sketch: Sketch, views: list[bytes] | NDArray[np.int64]) -> Floats:
 
 def following(rows: NDArray[np.uint8], scores: Floats) -> Floats:
     """For each byte, what is added to the score of what ends in it."""
-    sure = np.flatnonzero(scores > SURE)
+    sure = np.flatnonzero(scores > SURE_SCORE)
     if not sure.size:
         return np.zeros(256)
     seen = np.bincount(rows[sure].ravel(), np.repeat(scores[sure], rows.shape[1]), minlength=256)
     classes, sizes = np.array(CLASSES), np.bincount(CLASSES)
-    shares = np.bincount(classes, seen, minlength=sizes.size) / seen.sum() + RARE
-    added: Floats = np.log(shares / sizes)[classes] / WORTH
+    shares = np.bincount(classes, seen, minlength=sizes.size) / seen.sum() + UNSEEN_CLASS_SHARE
+    added: Floats = np.log(shares / sizes)[classes] / FINDABLE_SCORE
     return added
 
 

@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from sottovoce.discovery import fragments, prefixes
-from sottovoce.discovery.found import Found, nothing
-from sottovoce.discovery.spelling import Spelling
-from sottovoce.errors import ParameterError
-from sottovoce.estimate.hashed import CORRECTIONS
-from sottovoce.mechanisms.discovery import Discovery
-from sottovoce.mechanisms.discovery_estimate import counted
-from sottovoce.mechanisms.discovery_plan import enough
-from sottovoce.tally import Tally
+from sottovoce.core.errors import ParameterError
+from sottovoce.estimates.discovery_estimate import counted
+from sottovoce.estimates.hashed import CORRECTIONS
+from sottovoce.estimates.tally import Tally
+from sottovoce.mechanisms.text.discovery import Discovery
+from sottovoce.mechanisms.text.discovery_plan import enough
+from sottovoce.statistics.discovery import fragments, prefixes
+from sottovoce.statistics.discovery.found import Found, nothing
+from sottovoce.statistics.discovery.spelling import Spelling
 
 WIDTH = 2**10
 MAX_WIDTH = 2**16
@@ -22,17 +22,17 @@ MAX_WIDTH = 2**16
 def discover(
     tallies: Tally[Any] | Sequence[Tally[Any]],
     *,
-    level: float = 0.05,
+    level: float = 0.95,
     correction: str = "bonferroni",
     alphabet: Iterable[str] | None = None,
     width: int = WIDTH,
 ) -> Found:
     """The texts that many people hold, from the reports of a `Discovery`, or of several asked in `Rounds`.
 
-    With `bonferroni`, the probability that any text is shown which nobody holds is at most the level. With `bh`, such
-    texts are at most that share of those shown, in expectation. Tests use groups of people that had no part in the
-    search. An alphabet, if the texts are known to have one, makes the search quicker and a little sharper; so does a
-    larger width, the number of beginnings that are kept at a time, but for the speed.
+    With `bonferroni`, no text is shown that nobody holds, with the probability of the level. With `bh`, at least the
+    share `level` of the texts shown is held by somebody, in expectation. Tests use groups of people that had no part in
+    the search. An alphabet, if the texts are known to have one, makes the search quicker and a little sharper. `width`
+    is the number of beginnings that are kept at a time: a larger one makes the search slower and a little sharper.
 
     >>> from sottovoce import Discovery
     >>> m = Discovery(4.0, length=6)

@@ -7,18 +7,18 @@ from dataclasses import dataclass, fields
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from sottovoce.errors import ParameterError
-from sottovoce.estimate import HashedEstimate
-from sottovoce.estimate.hashed import Unallocated
-from sottovoce.lazy import numpy as np
-from sottovoce.lazy import scipy
-from sottovoce.render import INK
+from sottovoce.core.errors import ParameterError
+from sottovoce.core.lazy import numpy as np
+from sottovoce.core.lazy import scipy
+from sottovoce.estimates import HashedEstimate
+from sottovoce.estimates.hashed import Unallocated
+from sottovoce.estimates.render import INK
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from numpy.typing import NDArray
 
-CAUTION = 2.0
+CAUTION_STDERRS = 2.0
 """Standard errors that are taken off a frequency before it is compared with others."""
 
 
@@ -27,12 +27,13 @@ class Found(HashedEstimate):
     """The texts that were found, most frequent first, with their frequencies and errors. Made by `discover`.
 
     `candidates` is how many texts were tested. Simultaneous intervals hold for all of them. `tested` has the estimates
-    of them all, found or not.
+    of them all, found or not. `level` is the probability that all texts found are held by somebody; with the correction
+    "bh", the share of them that is, in expectation.
     """
 
     thing: ClassVar[str] = "found value"
     tested: HashedEstimate | None = None
-    level: float = 0.05
+    level: float = 0.95
     correction: str = "bonferroni"
     detectable: float = 0.0
     """The share of people from which a text is found more often than not."""
@@ -46,7 +47,7 @@ class Found(HashedEstimate):
         errors are large. So texts are chosen by their frequency less two standard errors.
         """
         tested = self._ranked(k)
-        return tested._take(np.argsort(CAUTION * tested.stderr - tested.frequency, kind="stable")[:k]).sort()
+        return tested._take(np.argsort(CAUTION_STDERRS * tested.stderr - tested.frequency, kind="stable")[:k]).sort()
 
     def surely(self, k: int, level: float = 0.95) -> HashedEstimate:
         """The texts that are among the k most frequent of all that were tested, with no error among them at the level.
@@ -82,7 +83,7 @@ class Found(HashedEstimate):
         s times the density, per s, of the estimates at t: a density is such a sum too. It is told by the estimates that
         lie up to two errors above t, along a straight line: each stands for 2 - 1.5 x of it, x errors above.
         """
-        limit = max(self.level / max(self.candidates, 1), float(self.p_value.max(initial=0.0)))
+        limit = max((1 - self.level) / max(self.candidates, 1), float(self.p_value.max(initial=0.0)))
         error = np.sqrt(self.constant if self.null is None else self.null)
         above = (self.frequency - error * self.law.point(-float(scipy.special.ndtri(limit)))) / self.stderr
         luck: NDArray[np.float64] = self.stderr * np.where(above < 2, 2 - 1.5 * above, 0.0)
@@ -116,7 +117,7 @@ class Found(HashedEstimate):
         return super().to_dict(level, simultaneous, population) | {
             "found": len(self),
             "tested": self.candidates,
-            "error_rate": self.level,
+            "error_rate": round(1 - self.level, 12),
             "correction": self.correction,
             "detectable": self.detectable,
             "not_found": {"frequency": share, "stderr": error, "low": low, "high": high},
@@ -141,6 +142,6 @@ def nothing(n: int, epsilon: float, simulated: bool) -> HashedEstimate:
 
 
 def _deviate(level: float) -> float:
-    from sottovoce.estimate import quantile
+    from sottovoce.estimates import quantile
 
     return quantile(level)

@@ -9,25 +9,25 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from sottovoce.discovery.candidates import LIKELY, Candidates, following, scored
-from sottovoce.discovery.spelling import Spelling
-from sottovoce.lazy import numpy as np
-from sottovoce.mechanisms.decoding import Sketch
-from sottovoce.mechanisms.discovery import END
-from sottovoce.mechanisms.discovery_estimate import Counted
+from sottovoce.core.domain.text import END_MARK
+from sottovoce.core.lazy import numpy as np
+from sottovoce.estimates.decoding import Sketch
+from sottovoce.estimates.discovery_estimate import Counted
+from sottovoce.statistics.discovery.candidates import TESTED_SCORE, Candidates, following, scored
+from sottovoce.statistics.discovery.spelling import Spelling
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     Floats = NDArray[np.float64]
 
-WIDER = 4
+WIDTH_FACTOR = 4
 """A beginning costs only a sum here, and so many times more of them can be kept."""
 
-CROWD = 16
-"""One tag may take up one of so many places."""
+MIN_TAGS = 16
+"""The places are shared by so many tags at least: one tag takes up a sixteenth of them at most."""
 
-APART = 3.3
+MAX_SCORE_DROP = 3.3
 """By how many standard errors a byte's score may fall below the mean of those before.
 
 Without a limit, the continuations of a very frequent text, none of which is one, would crowd out all others."""
@@ -50,14 +50,14 @@ def search(counted: Counted, spelling: Spelling, width: int) -> Candidates:
         tags, sums = tags[grown.parents], sums[grown.parents]
         agree = _agree(own, sums / max(group, 1), group, _steep(sketch))
         sums = sums + own
-        ended = np.flatnonzero(grown.ended & agree & (sums > LIKELY * (group + 1) ** 0.5))
+        ended = np.flatnonzero(grown.ended & agree & (sums > TESTED_SCORE * (group + 1) ** 0.5))
         _add(found, counted, grown.take(ended).texts(), tags[ended])
         weighed = np.where(~grown.ended & agree, sums + follows[grown.rows[:, -1]], -np.inf)
-        kept = _best(weighed, tags, WIDER * width)
+        kept = _best(weighed, tags, WIDTH_FACTOR * width)
         grown, tags, sums = grown.take(kept), tags[kept], sums[kept]
     if grown.rows.shape[1] == m.domain.max_bytes:  # Nothing is longer: what is complete has ended.
         complete = np.flatnonzero(grown.complete)
-        _add(found, counted, [text + END for text in grown.take(complete).texts()], tags[complete])
+        _add(found, counted, [text + END_MARK for text in grown.take(complete).texts()], tags[complete])
     return found
 
 
@@ -69,7 +69,7 @@ def _agree(own: Floats, mean: Floats, before: int, steep: float) -> NDArray[np.b
     if not before:
         return np.ones(own.size, dtype=np.bool_)
     variance = (1 + steep * mean.clip(0)) * (1 + 1 / before)
-    agree: NDArray[np.bool_] = own >= mean - APART * np.sqrt(variance)
+    agree: NDArray[np.bool_] = own >= mean - MAX_SCORE_DROP * np.sqrt(variance)
     return agree
 
 
@@ -84,11 +84,11 @@ def _steep(sketch: Sketch) -> float:
 def _best(weighed: Floats, tags: NDArray[np.int64], width: int) -> NDArray[np.int64]:
     """The places of the best, but not too many of one tag: frequent texts that share it can be mixed in many ways."""
     going = np.flatnonzero(np.isfinite(weighed))
-    if going.size > CROWD * width:
-        going = going[np.argpartition(-weighed[going], CROWD * width)[: CROWD * width]]
+    if going.size > MIN_TAGS * width:
+        going = going[np.argpartition(-weighed[going], MIN_TAGS * width)[: MIN_TAGS * width]]
     order = going[np.lexsort((-weighed[going], tags[going]))]
     starts = np.flatnonzero(np.diff(tags[order], prepend=-1))
-    order = order[np.arange(order.size) - np.repeat(starts, np.diff(starts, append=order.size)) < width // CROWD]
+    order = order[np.arange(order.size) - np.repeat(starts, np.diff(starts, append=order.size)) < width // MIN_TAGS]
     if order.size <= width:
         return order
     best: NDArray[np.int64] = order[np.argpartition(-weighed[order], width)[:width]]

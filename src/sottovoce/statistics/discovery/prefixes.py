@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from sottovoce.discovery.candidates import LIKELY, Candidates, Kept, following, scored
-from sottovoce.discovery.spelling import Grown, Spelling
-from sottovoce.errors import ParameterError
-from sottovoce.lazy import numpy as np
-from sottovoce.mechanisms.decoding import Sketch
-from sottovoce.mechanisms.discovery_estimate import Counted
+from sottovoce.core.errors import ParameterError
+from sottovoce.core.lazy import numpy as np
+from sottovoce.estimates.decoding import Sketch
+from sottovoce.estimates.discovery_estimate import Counted
+from sottovoce.statistics.discovery.candidates import TESTED_SCORE, Candidates, Kept, following, scored
+from sottovoce.statistics.discovery.spelling import Grown, Spelling
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 STRONG, CHILDREN = 4.0, 4
 """Of a prefix with such a score this many continuations are kept in any case: one of them must be frequent too."""
 
-MOST = 2**24
+MAX_CONTINUATIONS = 2**24
 """Continuations that can be looked through at a time."""
 
 UNLIKELY, WEAK, STEEP = 1.0, 3.0, 3.0
@@ -49,7 +49,7 @@ def _level(
     """The best prefixes of so many bytes; the texts that end on the way are tested by the groups from the first on."""
     before = kept.grown.rows.shape[1]
     grown, roots, ended = continued(kept, stop, spelling)
-    likely = scored(sketch, ended) > LIKELY
+    likely = scored(sketch, ended) > TESTED_SCORE
     found.add([text[:-1] for text, good in zip(ended, likely.tolist(), strict=True) if good], first)
     scores = scored(sketch, grown.texts())
     found.looked += len(ended) + len(grown)
@@ -64,7 +64,7 @@ def continued(kept: Kept, stop: int, spelling: Spelling) -> tuple[Grown, Places,
     grown, ended, roots = kept.grown, list[bytes](), np.arange(len(kept.grown))
     rarity, spare = kept.follows.max() - kept.follows, np.maximum(UNLIKELY, (kept.strength - WEAK) / STEEP)
     while grown.rows.shape[1] < stop:
-        if len(grown) * spelling.branches > MOST:
+        if len(grown) * spelling.branches > MAX_CONTINUATIONS:
             before = kept.grown.rows.shape[1]
             raise ParameterError(f"prefixes of {stop} bytes are too many to look through after those of {before}: "
                                  "are the reports of the rounds before here?")  # fmt: skip

@@ -7,38 +7,38 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from sottovoce.discovery.candidates import Kept
-from sottovoce.discovery.discover import WIDTH, check_rounds, discover
-from sottovoce.discovery.found import Found
-from sottovoce.discovery.prefixes import continued, search
-from sottovoce.discovery.spelling import Spelling
-from sottovoce.domain import Text, to_list
-from sottovoce.errors import ParameterError
-from sottovoce.estimate import quantile
-from sottovoce.estimate.null_law import NullLaw
-from sottovoce.lazy import numpy as np
-from sottovoce.mechanisms.cohorts import check_text
-from sottovoce.mechanisms.discovery import FIRST, Discovery
-from sottovoce.mechanisms.discovery_estimate import Counted, counted
-from sottovoce.mechanisms.discovery_plan import spread
-from sottovoce.privacy import check_epsilon
-from sottovoce.randomness import Keystream
-from sottovoce.tally import Tally
+from sottovoce.core.domain import Text, to_list
+from sottovoce.core.errors import ParameterError
+from sottovoce.core.lazy import numpy as np
+from sottovoce.core.privacy import check_epsilon
+from sottovoce.core.randomness import Keystream
+from sottovoce.estimates import quantile
+from sottovoce.estimates.discovery_estimate import Counted, counted
+from sottovoce.estimates.null_distribution import NullDistribution
+from sottovoce.estimates.tally import Tally
+from sottovoce.mechanisms.text.cohorts import check_text
+from sottovoce.mechanisms.text.discovery import FIRST_PREFIX_BYTES, Discovery
+from sottovoce.mechanisms.text.discovery_plan import spread
+from sottovoce.statistics.discovery.candidates import Kept
+from sottovoce.statistics.discovery.discover import WIDTH, check_rounds, discover
+from sottovoce.statistics.discovery.found import Found
+from sottovoce.statistics.discovery.prefixes import continued, search
+from sottovoce.statistics.discovery.spelling import Spelling
 
 MAX_ROUNDS = 64
-STEPS = 5
+PREFIXES_PER_ROUND = 5
 """Prefixes that a round asks for, each longer than the one before; another group tells the whole text."""
 
-LAST = 0.25
+LAST_ROUND_SHARE = 0.25
 """The people kept for the last round, over those of a round before it: each round has a group that tests already."""
 
-CHANCE = 0.25
+MAX_FALSE_CONTINUATION = 0.25
 """How likely it may be that the search goes on where no text does. A round in vain costs less than texts cut short."""
 
-COHORTS = 16
+MIN_COHORTS = 16
 """Of each group, at least: with few, what meets a very frequent text looks frequent, and the search would not end."""
 
-LOOKS = 2**17
+MAX_CONTINUATIONS_PER_STEP = 2**17
 """Continuations that are soon looked through: a step takes as many bytes as keep within it."""
 
 
@@ -94,10 +94,10 @@ class Rounds:
             raise ParameterError(f"nobody is left to ask: {answered}")
         most = check_text(self.domain).max_bytes
         stops = self._stops(tallies, most) if number < self.rounds else []
-        people = math.ceil(left / (self.rounds - number + LAST)) if stops else left
-        spans = [(0, stop) for stop in stops] + [(0, most + 1)] * (STEPS + 1 - len(stops))
+        people = math.ceil(left / (self.rounds - number + LAST_ROUND_SHARE)) if stops else left
+        spans = [(0, stop) for stop in stops] + [(0, most + 1)] * (PREFIXES_PER_ROUND + 1 - len(stops))
         draft = Discovery(spans=spans, domain=self.domain, **self._base(tallies))
-        cohorts = max(spread(draft, people), COHORTS * len(spans))
+        cohorts = max(spread(draft, people), MIN_COHORTS * len(spans))
         mechanism = Discovery(
             spans=spans, base=draft.base, cohorts=cohorts, domain=self.domain, salt=f"{self.salt}/{number}"
         )
@@ -111,7 +111,8 @@ class Rounds:
     def _stops(self, tallies: Sequence[Tally[Any]], most: int) -> list[int]:
         """How many bytes to ask for; none if no text goes on."""
         if not tallies:
-            return [stop for stop in range(min(FIRST, most), FIRST + STEPS) if stop <= most]
+            last = FIRST_PREFIX_BYTES + PREFIXES_PER_ROUND
+            return [stop for stop in range(min(FIRST_PREFIX_BYTES, most), last) if stop <= most]
         spelling, told = Spelling.of(self.alphabet), counted(check_rounds(tallies))
         if told.mechanism.tag or not told.whole:
             kind = "fragments" if told.mechanism.tag else "whole texts alone"
@@ -122,7 +123,7 @@ class Rounds:
         if before >= most or not _goes_on(kept, told):
             return []
         step = _farthest(kept, most, spelling) - before
-        return sorted({min(before + step * at, most) for at in range(1, STEPS + 1)})
+        return sorted({min(before + step * at, most) for at in range(1, PREFIXES_PER_ROUND + 1)})
 
     def simulate(self, values: Any, seed: int | None = None) -> Found:
         """All rounds, with the people of a column in random order."""
@@ -144,8 +145,8 @@ class Rounds:
 def _goes_on(kept: Kept, told: Counted) -> bool:
     """Whether any prefix is more frequent than the best of as many as were looked at would be by chance."""
     *_, (_, groups) = told.levels()
-    law = NullLaw(told.sketch(groups).support)
-    return bool((law.deviate(kept.strength) > quantile(1 - 2 * CHANCE, kept.looked)).any())
+    law = NullDistribution(told.sketch(groups).support)
+    return bool((law.deviate(kept.strength) > quantile(1 - 2 * MAX_FALSE_CONTINUATION, kept.looked)).any())
 
 
 def _farthest(kept: Kept, most: int, spelling: Spelling) -> int:
@@ -153,4 +154,4 @@ def _farthest(kept: Kept, most: int, spelling: Spelling) -> int:
     before = int(kept.grown.rows.shape[1])
     first = len(continued(kept, before + 1, spelling)[0])
     growth = max(first / len(kept.grown), 2.0)
-    return min(before + 1 + max(int(math.log(LOOKS / max(first, 1), growth)), 0), most)
+    return min(before + 1 + max(int(math.log(MAX_CONTINUATIONS_PER_STEP / max(first, 1), growth)), 0), most)

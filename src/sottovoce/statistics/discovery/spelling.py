@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from sottovoce.errors import ParameterError
-from sottovoce.lazy import numpy as np
-from sottovoce.mechanisms.discovery import END
+from sottovoce.core.domain.text import END_MARK
+from sottovoce.core.errors import ParameterError
+from sottovoce.core.lazy import numpy as np
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -71,7 +71,7 @@ class Spelling:
         """For each state, the bytes that may follow and the states that they lead to; last the end, in the first."""
         lists = []
         for at, steps in enumerate(self.steps):
-            pairs = [(END[0], ENDED)] if at == 0 else []
+            pairs = [(END_MARK[0], ENDED)] if at == 0 else []
             pairs += [(byte, state) for low, high, state in steps for byte in range(low, high + 1)]
             data, states = zip(*pairs, strict=True)
             lists.append((np.array(data, dtype=np.uint8), np.array(states, dtype=np.int64)))

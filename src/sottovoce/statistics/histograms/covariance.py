@@ -11,11 +11,11 @@ from __future__ import annotations
 from functools import singledispatch
 from typing import TYPE_CHECKING, Any
 
-from sottovoce.errors import ParameterError
-from sottovoce.inference.supports import check_entries
-from sottovoce.lazy import numpy as np
+from sottovoce.core.errors import ParameterError
+from sottovoce.core.lazy import numpy as np
 from sottovoce.mechanisms import KRR, Hadamard, LocalHash, Projective, Subset, Unary
-from sottovoce.mechanisms.pure import Pure
+from sottovoce.mechanisms.frequency.pure import Pure
+from sottovoce.statistics.histograms.supports import check_entries
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -134,12 +134,12 @@ def precision(matrix: NDArray[np.float64]) -> NDArray[np.float64]:
     It is the inverse less what is known about the sum, which needs no estimate: of rank D - 1 for D values.
     """
     total = matrix.sum()
-    if total <= SINGULAR * np.trace(matrix):  # The estimates themselves add up to one.
-        known: NDArray[Any] = np.linalg.pinv(matrix, rcond=SINGULAR, hermitian=True)
+    if total <= ZERO_EIGENVALUE * np.trace(matrix):  # The estimates themselves add up to one.
+        known: NDArray[Any] = np.linalg.pinv(matrix, rcond=ZERO_EIGENVALUE, hermitian=True)
     else:
         known = np.linalg.inv(matrix) - np.ones_like(matrix) / total
     return known
 
 
-SINGULAR = 1e-10
+ZERO_EIGENVALUE = 1e-10
 """Relative to the largest, an eigenvalue below this is zero."""

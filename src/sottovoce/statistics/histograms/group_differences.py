@@ -13,19 +13,19 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from sottovoce.errors import ParameterError
-from sottovoce.estimate import Estimate, Result, Shares, quantile
-from sottovoce.inference.checks import check_level
-from sottovoce.inference.difference import Group, difference_interval, distance
-from sottovoce.lazy import numpy as np
-from sottovoce.lazy import scipy
+from sottovoce.core.errors import ParameterError
+from sottovoce.core.lazy import numpy as np
+from sottovoce.core.lazy import scipy
+from sottovoce.estimates import Estimate, Result, Shares, quantile
+from sottovoce.statistics.checks import check_level
+from sottovoce.statistics.proportions.difference import YesCounts, difference_interval, distance
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     Floats = NDArray[np.float64]
 
-MOST = 10_000
+MAX_DIFFERENCES = 10_000
 """Differences in one list."""
 
 
@@ -61,8 +61,8 @@ def differences(pairs: Mapping[tuple[str, str], tuple[Result, Result]], level: f
     """
     check_level(level)
     names = [(row.label, *groups) for groups, (first, second) in pairs.items() for row in _rows(first, second)]
-    if len(names) > MOST:
-        raise ParameterError(f"there must be at most {MOST:,} differences to look at, got {len(names):,}")
+    if len(names) > MAX_DIFFERENCES:
+        raise ParameterError(f"there must be at most {MAX_DIFFERENCES:,} differences to look at, got {len(names):,}")
     if not names:
         return []
     columns = _compared(list(pairs.values()), level)
@@ -104,13 +104,13 @@ def _compared(pairs: Sequence[tuple[Result, Result]], level: float) -> tuple[lis
     return _normal(value, other, level)
 
 
-def _joined(groups: Sequence[Group]) -> Group:
+def _joined(groups: Sequence[YesCounts]) -> YesCounts:
     """The same as one group of arrays: what takes a search is searched for all of them together."""
     sizes = [np.size(group.yes) for group in groups]
     yes, n = (np.concatenate([np.broadcast_to(group[at], size) for group, size in zip(groups, sizes, strict=True)])
               for at in (0, 1))  # fmt: skip
     p, q = (np.repeat([group[at] for group in groups], sizes) for at in (2, 3))
-    return Group(yes, n, p, q)  # type: ignore[arg-type]
+    return YesCounts(yes, n, p, q)  # type: ignore[arg-type]
 
 
 def _numbers(results: Sequence[Result]) -> Floats:
@@ -126,16 +126,16 @@ def _telling(result: Result) -> Result:
     return result
 
 
-def _group(result: Result) -> Group | None:
+def _group(result: Result) -> YesCounts | None:
     """The reports behind each row, if each is for it or not, and somebody was asked."""
     if isinstance(result, Estimate):
-        return Group(result._ordered(result.support.astype(np.float64)), result.n, float(result.p), float(result.q))
+        return YesCounts(result._ordered(result.support.astype(np.float64)), result.n, float(result.p), float(result.q))
     if isinstance(result, Shares) and (result.asked > 0).all():
-        return Group(result.yes.astype(np.float64), result.asked, float(result.p), float(result.q))
+        return YesCounts(result.yes.astype(np.float64), result.asked, float(result.p), float(result.q))
     return None
 
 
-def _score(first: Group, second: Group, level: float) -> tuple[list[float], ...]:
+def _score(first: YesCounts, second: YesCounts, level: float) -> tuple[list[float], ...]:
     z = distance(second, first, 0.0)
     low, high = difference_interval(second, first, level)
     p_value = 2 * scipy.special.ndtr(-np.abs(z))

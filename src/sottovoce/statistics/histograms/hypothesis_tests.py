@@ -13,31 +13,31 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from sottovoce.domain.columns import to_list
-from sottovoce.domain.values import is_missing
-from sottovoce.errors import ParameterError
-from sottovoce.inference.checks import check_distribution
-from sottovoce.inference.covariance import covariance, precision
-from sottovoce.inference.result import TestResult
-from sottovoce.inference.supports import distinct, supported
-from sottovoce.lazy import numpy as np
-from sottovoce.lazy import scipy
+from sottovoce.core.domain.columns import to_list
+from sottovoce.core.domain.values import is_missing
+from sottovoce.core.errors import ParameterError
+from sottovoce.core.lazy import numpy as np
+from sottovoce.core.lazy import scipy
+from sottovoce.core.reports import Reports
+from sottovoce.estimates.postprocess import nearest_distribution
+from sottovoce.estimates.tally import Tally
 from sottovoce.mechanisms import KRR
-from sottovoce.mechanisms.pure import Pure
-from sottovoce.postprocess import nearest_distribution
-from sottovoce.reports import Reports
-from sottovoce.tally import Tally
+from sottovoce.mechanisms.frequency.pure import Pure
+from sottovoce.statistics.checks import check_distribution
+from sottovoce.statistics.histograms.covariance import covariance, precision
+from sottovoce.statistics.histograms.supports import distinct, supported
+from sottovoce.statistics.hypothesis_result import TestResult
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
+    from numpy.typing import ArrayLike, NDArray
 
     Floats = NDArray[np.float64]
 
-FEW = 5
+MIN_EXPECTED = 5
 """Pearson's rule: with fewer expected in a cell, the law of the statistic is only roughly chi-square."""
 
 
-def fit_test(data: Tally[Any] | Reports, frequencies: Any, population: bool = True) -> TestResult:
+def fit_test(data: Tally[Any] | Reports, frequencies: ArrayLike, population: bool = True) -> TestResult:
     """Whether the population, or with `population=False` the respondents, may have just these frequencies.
 
     >>> from sottovoce import Unary
@@ -80,7 +80,7 @@ def homogeneity_test(groups: Sequence[Tally[Any] | Reports]) -> TestResult:
     return _chi_square("test of equal histograms", statistic, df, least)
 
 
-def table_test(table: Any) -> TestResult:
+def table_test(table: ArrayLike) -> TestResult:
     """Whether the rows and columns of a table of counted reports are independent: Pearson's test.
 
     If answers are randomized independently of one another, by any mechanism whose report is one of a few, then
@@ -188,7 +188,7 @@ def _spread(away: list[Floats], weights: list[Floats]) -> float:
 
 
 def _chi_square(name: str, statistic: float, df: int, expected: float) -> TestResult:
-    note = f"roughly: fewer than {FEW} reports of a kind are expected" if expected < FEW else ""
+    note = f"roughly: fewer than {MIN_EXPECTED} reports of a kind are expected" if expected < MIN_EXPECTED else ""
     return TestResult(name, float(statistic), float(scipy.special.chdtrc(df, statistic)), df, note=note)
 
 

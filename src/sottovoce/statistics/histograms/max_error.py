@@ -13,12 +13,12 @@ import math
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from sottovoce.errors import ParameterError
-from sottovoce.inference.checks import check_distribution, check_level, check_whole
-from sottovoce.inference.covariance import covariance
-from sottovoce.lazy import numpy as np
-from sottovoce.lazy import scipy
-from sottovoce.mechanisms.pure import Pure
+from sottovoce.core.errors import ParameterError
+from sottovoce.core.lazy import numpy as np
+from sottovoce.core.lazy import scipy
+from sottovoce.mechanisms.frequency.pure import Pure
+from sottovoce.statistics.checks import check_distribution, check_level, check_whole
+from sottovoce.statistics.histograms.covariance import covariance
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from sottovoce.errors import ParameterError
-from sottovoce.lazy import numpy as np
+from sottovoce.core.errors import ParameterError
+from sottovoce.core.lazy import numpy as np
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from sottovoce.mechanisms.pure import Pure
-    from sottovoce.reports import Report, Reports
+    from sottovoce.core.reports import Report, Reports
+    from sottovoce.mechanisms.frequency.pure import Pure
 
 MAX_VALUES = 1024
 """The largest domain whose matrices are made: they have a million entries, and are inverted in a second."""

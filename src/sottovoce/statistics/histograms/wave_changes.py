@@ -18,18 +18,18 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, ClassVar
 
-from sottovoce.errors import ParameterError
-from sottovoce.estimate import Estimate, Interval, quantile
-from sottovoce.estimate.result import Labelled
-from sottovoce.inference.checks import check_share, check_whole
-from sottovoce.lazy import numpy as np
+from sottovoce.core.errors import ParameterError
+from sottovoce.core.lazy import numpy as np
+from sottovoce.core.privacy import compose
+from sottovoce.estimates import Estimate, Interval, quantile
+from sottovoce.estimates.result import Labelled
 from sottovoce.mechanisms import Mechanism, Memoized
-from sottovoce.privacy import compose
+from sottovoce.statistics.checks import check_share, check_whole
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from sottovoce.domain import Label
+    from sottovoce.core.domain import Label
 
     Floats = NDArray[np.float64]
 
@@ -57,7 +57,7 @@ def change(
     is `Memoized`: fresh noise has no covariance.
 
     >>> from sottovoce import Memoized
-    >>> m = Memoized.of("krr", ["no", "yes"], permanent=2.0, first=1.0)
+    >>> m = Memoized.of(["no", "yes"], "krr", permanent=2.0, first=1.0)
     >>> waves = m.randomize_waves([["no"] * 800 + ["yes"] * 200, ["no"] * 780 + ["yes"] * 220], seed=1)
     >>> before, after = (m.tally().add_many(wave).estimate() for wave in waves)
     >>> apart, paired = change(before, after), change(before, after, m, overlap=1000, stayed=0.98)
@@ -152,11 +152,11 @@ class Change(Labelled[ChangeRow]):
         apart: Floats = self.before.population_stderr**2 + self.after.population_stderr**2
         return _root(apart - 2 * self.population_covariance)
 
-    def interval(self, level: float = 0.95, simultaneous: bool = False, population: bool = False) -> Interval:
+    def interval(self, level: float = 0.95, simultaneous: bool = False, population: bool = False) -> Interval[Floats]:
         """Normal intervals; simultaneous ones cover all values at once at the level (Bonferroni)."""
         error = self.population_stderr if population else self.stderr
         half = quantile(level, len(self) if simultaneous else 1) * error
-        return Interval(self.change - half, self.change + half)
+        return Interval(self.change - half, self.change + half, level)
 
     def rows(self, level: float = 0.95, simultaneous: bool = False, population: bool = False) -> list[ChangeRow]:
         error = self.population_stderr if population else self.stderr

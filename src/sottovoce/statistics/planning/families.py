@@ -9,19 +9,19 @@ from fractions import Fraction
 from functools import cache
 from typing import Any
 
-from sottovoce.designs import DESIGNS, Crosswise, Custom, Forced, Kuk, Unrelated, Warner, parse
-from sottovoce.domain import Domain
-from sottovoce.errors import ParameterError
+from sottovoce.core.domain import Domain
+from sottovoce.core.errors import ParameterError
+from sottovoce.core.privacy import check_epsilon, exp_below, round_down
 from sottovoce.mechanisms import FREQUENCIES, Mean, Mechanism, build
-from sottovoce.mechanisms.pure import Pure
-from sottovoce.planning.instrument import Direct, Instrument, Noise, Numbers, Shares
-from sottovoce.privacy import check_epsilon, exp_below, round_down
+from sottovoce.mechanisms.frequency.pure import Pure
+from sottovoce.statistics.designs import DESIGNS, Crosswise, Custom, Forced, Kuk, Unrelated, Warner, parse
+from sottovoce.statistics.planning.instrument import Direct, Instrument, MeanInstrument, ReportNoise, ShareInstrument
 
 MECHANISMS = ("auto", *FREQUENCIES, "mean")
 
 
 @dataclass(frozen=True)
-class Family:
+class InstrumentFamily:
     """Instruments of one sort, one for each epsilon, the open question for an infinite one; or just one, `fixed`."""
 
     name: str
@@ -33,7 +33,7 @@ class Family:
         return self.fixed or self.at(epsilon)
 
 
-def family(design: Any, domain: Any = None, options: dict[str, Any] | None = None) -> Family:
+def family(design: Any, domain: Any = None, options: dict[str, Any] | None = None) -> InstrumentFamily:
     """The family of a name, or of a design or mechanism whose parameters are known."""
     if design == "direct":
         design = Direct()
@@ -48,14 +48,14 @@ def family(design: Any, domain: Any = None, options: dict[str, Any] | None = Non
         return opened(instrument(make(1.0))) if epsilon == math.inf else instrument(make(check_epsilon(epsilon)))
 
     at(1.0)  # What is wrong with the options is said now.
-    return Family(design, at)
+    return InstrumentFamily(design, at)
 
 
-def _fixed(design: Any, domain: Any, options: dict[str, Any]) -> Family:
+def _fixed(design: Any, domain: Any, options: dict[str, Any]) -> InstrumentFamily:
     made = instrument(design)
     if domain is not None or options:
         raise ParameterError(f"{design!r:.60} has all its parameters, got more: {', '.join(options) or 'domain'}")
-    return Family(repr(design), lambda epsilon: opened(made) if epsilon == math.inf else made, made)
+    return InstrumentFamily(repr(design), lambda epsilon: opened(made) if epsilon == math.inf else made, made)
 
 
 # By name and epsilon.
@@ -115,7 +115,7 @@ REALISED: dict[str, Callable[..., Any]] = {
 def instrument(design: Any) -> Instrument:
     """A design or mechanism as planning sees it."""
     if isinstance(design, Mean):
-        return Numbers(design, design.epsilon, 1, design.domain.width)
+        return MeanInstrument(design, design.epsilon, 1, design.domain.width)
     if isinstance(design, Pure):
         return _supporting(design, design.domain.size)
     if isinstance(design, Custom):
@@ -125,41 +125,45 @@ def instrument(design: Any) -> Instrument:
     return _drawing(design) if isinstance(design, Kuk) and design.draws > 1 else _supporting(design)
 
 
-def _supporting(design: Any, size: int = 2) -> Shares:
+def _supporting(design: Any, size: int = 2) -> ShareInstrument:
     """A report supports a value with probability p if it is the answer, and with q if it is not."""
     p, q = Fraction(design.p), Fraction(design.q)
     if p == q:
         raise ParameterError(f"p must differ from q, or reports say nothing, got {design!r:.60}")
-    noise = Noise(*(float(chance * (1 - chance) / (p - q) ** 2) for chance in (p, q)))
+    noise = ReportNoise(*(float(chance * (1 - chance) / (p - q) ** 2) for chance in (p, q)))
     laws = ((p, q), (1 - p, 1 - q)) if size == 2 else ()
-    return Shares(design, design.epsilon, size if size > 2 else 1, 1.0, (noise,), float(1 / abs(p - q)), laws, p, q)
+    return ShareInstrument(
+        design, design.epsilon, size if size > 2 else 1, 1.0, (noise,), float(1 / abs(p - q)), laws, p, q
+    )
 
 
-def _drawing(design: Kuk) -> Shares:
+def _drawing(design: Kuk) -> ShareInstrument:
     """Several cards: the noise of their average."""
     p, q = design.p, design.q
-    noise = Noise(*(float(chance * (1 - chance) / (p - q) ** 2 / design.draws) for chance in (p, q)))
+    noise = ReportNoise(*(float(chance * (1 - chance) / (p - q) ** 2 / design.draws) for chance in (p, q)))
     laws = tuple((yes, no) for no, yes in zip(*design.matrix, strict=True))
-    return Shares(design, design.epsilon, 1, 1.0, (noise,), float(1 / abs(p - q)), laws)
+    return ShareInstrument(design, design.epsilon, 1, 1.0, (noise,), float(1 / abs(p - q)), laws)
 
 
-def _custom(design: Custom) -> Shares:
+def _custom(design: Custom) -> ShareInstrument:
     """The scores of the answers are unbiased for each truth; those of the other truths count by the worst of them."""
     scores, squares = design.scores, design.laws @ design.scores.T**2
     truths = range(len(design.truths))
     noises = tuple(
-        Noise(float(squares[truth, truth]) - 1, max(float(squares[other, truth]) for other in truths if other != truth))
+        ReportNoise(
+            float(squares[truth, truth]) - 1, max(float(squares[other, truth]) for other in truths if other != truth)
+        )
         for truth in truths
     )
     reach = float((scores.max(axis=1) - scores.min(axis=1)).max())
     binary = len(truths) == 2
     laws = tuple((yes, no) for no, yes in zip(*design.matrix, strict=True)) if binary else ()
-    return Shares(design, design.epsilon, 1 if binary else len(truths), 1.0, noises, reach, laws)
+    return ShareInstrument(design, design.epsilon, 1 if binary else len(truths), 1.0, noises, reach, laws)
 
 
 def opened(made: Instrument) -> Instrument:
     """The same question asked openly."""
     direct = Direct()
-    if isinstance(made, Numbers):
-        return Numbers(direct, direct.epsilon, made.values, made.width)
+    if isinstance(made, MeanInstrument):
+        return MeanInstrument(direct, direct.epsilon, made.values, made.width)
     return _supporting(direct, max(made.values, 2))

@@ -8,15 +8,15 @@ therefore off by more than the share of frozen reports.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sottovoce.domain import Domain, Label
-from sottovoce.errors import ParameterError
-from sottovoce.lazy import numpy as np
-from sottovoce.mechanisms.chain import answers_sent
-from sottovoce.planning.terms import number, whole
+from sottovoce.core.domain import Domain, Label
+from sottovoce.core.errors import ParameterError
+from sottovoce.core.lazy import numpy as np
+from sottovoce.mechanisms.longitudinal.chain import answers_sent
+from sottovoce.statistics.planning.terms import number, whole
 
 MAX_WAVES = 10_000
 
@@ -54,11 +54,11 @@ class Frozen:
     bias: dict[Label, float]
 
 
-def frozen_bias(waves: Sequence[Any], domain: int | Domain | Sequence[Label], changes: int) -> list[Frozen]:
+def frozen_bias(domain: int | Iterable[Label] | Domain, waves: Sequence[Any], changes: int) -> list[Frozen]:
     """The bias of each wave, exactly, for people whose answers are known. A wave is a column of answers, as simulated.
 
     >>> before, after = ["no"] * 8 + ["yes"] * 2, ["no"] * 5 + ["yes"] * 5
-    >>> first, second = frozen_bias([before, after], ["no", "yes"], changes=0)
+    >>> first, second = frozen_bias(["no", "yes"], [before, after], changes=0)
     >>> second.share, {value: round(bias, 3) for value, bias in second.bias.items()}
     (0.3, {'no': 0.3, 'yes': -0.3})
     """

@@ -57,7 +57,7 @@ class Instrument(ABC):
         return Posterior(prior, low, high)
 
 
-class Noise(NamedTuple):
+class ReportNoise(NamedTuple):
     """The variance of a report's unbiased value for those who hold a value, and for the worst of those who do not."""
 
     held: float
@@ -73,14 +73,14 @@ class Noise(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Shares(Instrument):
+class ShareInstrument(Instrument):
     """Proportions of values, with the noise of each.
 
     `laws` are the probabilities of each report to a yes-or-no question, under yes and under no. Where a report supports
     a value or does not, p and q are the probabilities that it does, for who holds the value and who does not.
     """
 
-    noises: tuple[Noise, ...]
+    noises: tuple[ReportNoise, ...]
     reach: float
     laws: tuple[tuple[Fraction, Fraction], ...] = ()
     p: Fraction | None = None
@@ -113,7 +113,7 @@ class Shares(Instrument):
 
 
 @dataclass(frozen=True)
-class Numbers(Instrument):
+class MeanInstrument(Instrument):
     """A report has an unbiased value for a number; beforehand only its worst variance is known."""
 
     @cached_property

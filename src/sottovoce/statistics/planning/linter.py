@@ -7,20 +7,20 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from sottovoce.errors import ParameterError
-from sottovoce.planning.instrument import Shares
-from sottovoce.planning.margins import margin
-from sottovoce.planning.planner import plan as make_plan
-from sottovoce.planning.plans import Plan
-from sottovoce.planning.solve import least_integer
-from sottovoce.planning.terms import number, whole
-from sottovoce.planning.words import percent
-from sottovoce.privacy import check_epsilon, compose
+from sottovoce.core.errors import ParameterError
+from sottovoce.core.privacy import check_epsilon, compose
+from sottovoce.statistics.planning.instrument import ShareInstrument
+from sottovoce.statistics.planning.margins import margin
+from sottovoce.statistics.planning.planner import plan as make_plan
+from sottovoce.statistics.planning.plans import Plan
+from sottovoce.statistics.planning.solve import least_integer
+from sottovoce.statistics.planning.terms import number, whole
+from sottovoce.statistics.planning.words import percent
 
-WEAK = 4.0
+WEAK_EPSILON = 4.0
 """Beyond this epsilon a report may take an even belief to more than 98%."""
 
-FEW = 9.0
+MIN_COUNT_VARIANCE = 9.0
 """The normal method wants the variance of the number of supporting reports to be as large as that."""
 
 
@@ -40,7 +40,7 @@ class Finding:
 
 
 @dataclass(frozen=True)
-class Item:
+class PlannedItem:
     """One question of one person: what a report costs, how many waves of them, and the plan if there is one."""
 
     name: str
@@ -79,25 +79,25 @@ def lint(subject: Any, budget: float | None = None, waves: int = 1, memoized: bo
     return sorted(findings, key=lambda finding: finding.severity)
 
 
-def _item(entry: Any, name: str, waves: int, memoized: bool) -> Item:
+def _item(entry: Any, name: str, waves: int, memoized: bool) -> PlannedItem:
     if isinstance(entry, Mapping):
         return _described(dict(entry), name, waves, memoized)
     if isinstance(entry, Plan):
         again = entry.effect is not None and entry.terms.test == "waves"
-        return Item(name, entry.epsilon, max(waves, 2) if again else waves, memoized, entry)
+        return PlannedItem(name, entry.epsilon, max(waves, 2) if again else waves, memoized, entry)
     name = str(getattr(entry, "name", name))
-    return Item(name, _epsilon(getattr(entry, "epsilon", None), name), waves, memoized)
+    return PlannedItem(name, _epsilon(getattr(entry, "epsilon", None), name), waves, memoized)
 
 
-def _described(entry: dict[str, Any], name: str, waves: int, memoized: bool) -> Item:
+def _described(entry: dict[str, Any], name: str, waves: int, memoized: bool) -> PlannedItem:
     name, waves = str(entry.pop("name", name)), whole("waves", entry.pop("waves", waves))
     memoized, design = bool(entry.pop("memoized", memoized)), entry.get("design", "warner")
     if set(entry) <= {"epsilon"}:
-        return Item(name, _epsilon(entry.get("epsilon"), name), waves, memoized)
+        return PlannedItem(name, _epsilon(entry.get("epsilon"), name), waves, memoized)
     settled = entry.get("epsilon") is not None or not isinstance(design, str) or ":" in design or design == "direct"
     wanted = entry.pop("margin", None) if settled and entry.get("n") is not None else None
     plan = make_plan(**entry)
-    return Item(name, plan.epsilon, waves, memoized, plan, wanted)
+    return PlannedItem(name, plan.epsilon, waves, memoized, plan, wanted)
 
 
 def _epsilon(epsilon: Any, name: str) -> float:
@@ -106,11 +106,11 @@ def _epsilon(epsilon: Any, name: str) -> float:
     return math.inf if epsilon == math.inf else check_epsilon(epsilon)
 
 
-def _findings(item: Item, prefix: str) -> Iterator[Finding]:
+def _findings(item: PlannedItem, prefix: str) -> Iterator[Finding]:
     """About one question."""
     if item.epsilon == math.inf:
         yield Finding("error", "not-private", f"{prefix}epsilon is infinite: some report proves its sender's answer")
-    elif item.epsilon > WEAK:
+    elif item.epsilon > WEAK_EPSILON:
         belief = percent(1 / (1 + math.exp(-item.epsilon)))
         message = f"epsilon = {item.epsilon:.4g} is weak: a report may take an even belief to {belief}"
         yield Finding("warning", "weak", prefix + message)
@@ -142,15 +142,15 @@ def _sharpness(plan: Plan, wanted: float | None, prefix: str) -> Iterator[Findin
 
 def _few(plan: Plan, prefix: str) -> Iterator[Finding]:
     """A normal approximation is bad where few reports, or few others, support a value."""
-    if plan.terms.method != "normal" or not isinstance(plan.asked, Shares) or not plan.asked.supports:
+    if plan.terms.method != "normal" or not isinstance(plan.asked, ShareInstrument) or not plan.asked.supports:
         return
     chance = plan.asked.support(plan.terms.proportion)
-    if plan.n * chance * (1 - chance) < FEW:
+    if plan.n * chance * (1 - chance) < MIN_COUNT_VARIANCE:
         message = f"n = {plan.n:,} is too few for the normal method: plan with method exact"
         yield Finding("warning", "few", prefix + message)
 
 
-def _budget(items: list[Item], budget: float | None) -> Iterator[Finding]:
+def _budget(items: list[PlannedItem], budget: float | None) -> Iterator[Finding]:
     """About all that one person is asked."""
     total = math.inf if any(item.cost == math.inf for item in items) else compose(item.cost for item in items)
     if budget is not None and total > budget:

@@ -17,25 +17,25 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
-from sottovoce.lazy import numpy as np
-from sottovoce.lazy import scipy
-from sottovoce.planning.instrument import Instrument, Shares
-from sottovoce.planning.terms import Terms, upper
+from sottovoce.core.lazy import numpy as np
+from sottovoce.core.lazy import scipy
+from sottovoce.statistics.planning.instrument import Instrument, ShareInstrument
+from sottovoce.statistics.planning.terms import Terms, upper
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-DEVIATIONS = 9
+MAX_DEVIATIONS = 9
 """Counts further from their mean than so many standard deviations weigh less than 1e-18 together."""
 
-STEPS = 8
+COUNTS_PER_DEVIATION = 8
 """So many counts to a standard deviation are as good as all: the sum over a smooth law converges that fast."""
 
 
 def margin(terms: Terms, asked: Instrument, n: int) -> float:
     """Half the width of the interval from n reports."""
     alpha = terms.alpha(asked)
-    if terms.method in ("wilson", "exact") and isinstance(asked, Shares):
+    if terms.method in ("wilson", "exact") and isinstance(asked, ShareInstrument):
         return _half_width(terms, asked, n, alpha) * asked.spread
     if terms.method == "hoeffding":
         return asked.spread * math.sqrt(math.log(2 / alpha) / (2 * n))
@@ -43,16 +43,16 @@ def margin(terms: Terms, asked: Instrument, n: int) -> float:
     return factor * math.sqrt(asked.variance(terms.proportion, terms.population) / n)
 
 
-def _half_width(terms: Terms, asked: Shares, n: int, alpha: float) -> float:
+def _half_width(terms: Terms, asked: ShareInstrument, n: int, alpha: float) -> float:
     """Of the interval for the share of supporting reports: the largest, or the expected one at the proportion."""
     half = _wilson if terms.method == "wilson" else _exact
     support = asked.support(terms.proportion)
     if terms.proportion is None:
         return float(half(n, np.array([n * support]), alpha)[0])
     deviation = math.sqrt(n * support * (1 - support))
-    reach = DEVIATIONS * deviation + DEVIATIONS**2
+    reach = MAX_DEVIATIONS * deviation + MAX_DEVIATIONS**2
     first, last = max(0, math.floor(n * support - reach)), min(n, math.ceil(n * support + reach))
-    counts = np.arange(first, last + 1, max(1, int(deviation / STEPS)))
+    counts = np.arange(first, last + 1, max(1, int(deviation / COUNTS_PER_DEVIATION)))
     weights = scipy.stats.binom.pmf(counts, n, support)
     return float(weights @ half(n, counts, alpha) / weights.sum())
 

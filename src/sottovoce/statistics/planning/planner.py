@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
-from sottovoce.errors import ParameterError
-from sottovoce.planning.families import Family, family
-from sottovoce.planning.instrument import Instrument
-from sottovoce.planning.margins import margin as margin_of
-from sottovoce.planning.plans import Plan
-from sottovoce.planning.powers import has_power
-from sottovoce.planning.solve import MOST, least_integer, least_real
-from sottovoce.planning.terms import Terms, number, whole
-from sottovoce.privacy import MAX_EPSILON, check_epsilon
+from sottovoce.core.domain import Domain, Label
+from sottovoce.core.errors import ParameterError
+from sottovoce.core.privacy import MAX_EPSILON, check_epsilon
+from sottovoce.mechanisms import Mechanism
+from sottovoce.statistics.designs.base import Design
+from sottovoce.statistics.planning.families import InstrumentFamily, family
+from sottovoce.statistics.planning.instrument import Direct, Instrument
+from sottovoce.statistics.planning.margins import margin as margin_of
+from sottovoce.statistics.planning.plans import Plan
+from sottovoce.statistics.planning.powers import has_power
+from sottovoce.statistics.planning.solve import MAX_PEOPLE, least_integer, least_real
+from sottovoce.statistics.planning.terms import Terms, number, whole
 
 LEAST_EPSILON = 1e-4
 """Less than that is not planned for."""
@@ -23,7 +26,7 @@ Reaches = Callable[[Instrument, int], bool]
 
 
 def plan(
-    design: Any = "warner",
+    design: str | Design | Mechanism | Direct = "warner",
     *,
     epsilon: float | None = None,
     n: int | None = None,
@@ -37,7 +40,7 @@ def plan(
     test: str = "one",
     correlation: float = 0.0,
     simultaneous: bool = False,
-    domain: Any = None,
+    domain: int | Iterable[Label] | Domain | None = None,
     **options: Any,
 ) -> Plan:
     """Leave out one of epsilon, n and margin, and it is solved for; or one of epsilon, n, effect and power.
@@ -68,7 +71,7 @@ def plan(
     return _solved(chosen, terms, known)
 
 
-def _solved(chosen: Family, terms: Terms, known: dict[str, Any]) -> Plan:
+def _solved(chosen: InstrumentFamily, terms: Terms, known: dict[str, Any]) -> Plan:
     missing = [name for name, value in known.items() if value is None]
     if len(missing) != 1:
         names, got = ", ".join(known), " and ".join(missing) or "none"
@@ -114,19 +117,19 @@ def _reaches(terms: Terms, known: dict[str, Any]) -> Reaches:
     return lambda asked, n: has_power(terms, asked, n, known["effect"], known["power"])
 
 
-def _made(name: str, n: int, asked: Instrument, terms: Terms, chosen: Family, known: dict[str, Any]) -> Plan:
+def _made(name: str, n: int, asked: Instrument, terms: Terms, chosen: InstrumentFamily, known: dict[str, Any]) -> Plan:
     return Plan(name, n, asked, terms, chosen, known.get("effect"), known.get("power", known.get("margin")))
 
 
-def _solve_n(chosen: Family, terms: Terms, known: dict[str, Any]) -> Plan:
+def _solve_n(chosen: InstrumentFamily, terms: Terms, known: dict[str, Any]) -> Plan:
     asked, reaches = chosen.asked(known["epsilon"]), _reaches(terms, known)
     n = least_integer(lambda n: reaches(asked, n))
     if n is None:
-        raise ParameterError(f"{_goal(known)} would take more than {MOST:.0e} people")
+        raise ParameterError(f"{_goal(known)} would take more than {MAX_PEOPLE:.0e} people")
     return _made("n", n, asked, terms, chosen, known)
 
 
-def _solve_epsilon(chosen: Family, terms: Terms, known: dict[str, Any]) -> Plan:
+def _solve_epsilon(chosen: InstrumentFamily, terms: Terms, known: dict[str, Any]) -> Plan:
     reaches = _reaches(terms, known)
     epsilon = least_real(lambda epsilon: reaches(chosen.at(epsilon), known["n"]), LEAST_EPSILON, MAX_EPSILON)
     if epsilon is None:
@@ -136,7 +139,7 @@ def _solve_epsilon(chosen: Family, terms: Terms, known: dict[str, Any]) -> Plan:
     return _made("epsilon", known["n"], chosen.at(epsilon), terms, chosen, known)
 
 
-def _solve_effect(chosen: Family, terms: Terms, known: dict[str, Any]) -> Plan:
+def _solve_effect(chosen: InstrumentFamily, terms: Terms, known: dict[str, Any]) -> Plan:
     asked, n, power = chosen.asked(known["epsilon"]), known["n"], known["power"]
     most = asked.width - (terms.proportion or 0.0)
     effect = most and least_real(lambda size: has_power(terms, asked, n, size, power), most * 1e-9, most)
@@ -145,7 +148,7 @@ def _solve_effect(chosen: Family, terms: Terms, known: dict[str, Any]) -> Plan:
     return _made("effect", n, asked, terms, chosen, known | {"effect": effect})
 
 
-def _evaluate(name: str) -> Callable[[Family, Terms, dict[str, Any]], Plan]:
+def _evaluate(name: str) -> Callable[[InstrumentFamily, Terms, dict[str, Any]], Plan]:
     """A margin or a power needs no search: the plan computes it."""
     return lambda chosen, terms, known: _made(name, known["n"], chosen.asked(known["epsilon"]), terms, chosen, known)
 
@@ -156,7 +159,7 @@ def _goal(known: dict[str, Any]) -> str:
     return f"a power of {known['power']:g} for an effect of {known['effect']:g}"
 
 
-_SOLVERS: dict[str, Callable[[Family, Terms, dict[str, Any]], Plan]] = {
+_SOLVERS: dict[str, Callable[[InstrumentFamily, Terms, dict[str, Any]], Plan]] = {
     "n": _solve_n,
     "epsilon": _solve_epsilon,
     "effect": _solve_effect,

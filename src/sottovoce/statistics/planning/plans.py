@@ -8,21 +8,21 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from sottovoce.errors import ParameterError
-from sottovoce.lazy import load
-from sottovoce.planning.families import Family
-from sottovoce.planning.instrument import Direct, Instrument, Posterior, Shares
-from sottovoce.planning.margins import margin as margin_of
-from sottovoce.planning.powers import has_power
-from sottovoce.planning.powers import power as power_of
-from sottovoce.planning.solve import least_integer
-from sottovoce.planning.terms import Terms, number
-from sottovoce.render import html_table, text_table
+from sottovoce.core.errors import ParameterError
+from sottovoce.core.lazy import load
+from sottovoce.estimates.render import html_table, text_table
+from sottovoce.statistics.planning.families import InstrumentFamily
+from sottovoce.statistics.planning.instrument import Direct, Instrument, Posterior, ShareInstrument
+from sottovoce.statistics.planning.margins import margin as margin_of
+from sottovoce.statistics.planning.powers import has_power
+from sottovoce.statistics.planning.powers import power as power_of
+from sottovoce.statistics.planning.solve import least_integer
+from sottovoce.statistics.planning.terms import Terms, number
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from sottovoce.planning.linter import Finding
+    from sottovoce.statistics.planning.linter import Finding
 
 EPSILONS = (0.5, 1.0, 2.0, 4.0, math.inf)
 FRAMES = ("pandas", "polars", "arrow")
@@ -57,7 +57,7 @@ class Plan:
     n: int
     asked: Instrument
     terms: Terms
-    family: Family = field(repr=False, compare=False)
+    family: InstrumentFamily = field(repr=False, compare=False)
     effect: float | None = None
     wanted: float | None = None
     """The margin or power that was asked for, unless it is what was solved for."""
@@ -77,11 +77,11 @@ class Plan:
 
     @property
     def p(self) -> Fraction | None:
-        return self.asked.p if isinstance(self.asked, Shares) else None
+        return self.asked.p if isinstance(self.asked, ShareInstrument) else None
 
     @property
     def q(self) -> Fraction | None:
-        return self.asked.q if isinstance(self.asked, Shares) else None
+        return self.asked.q if isinstance(self.asked, ShareInstrument) else None
 
     @property
     def level(self) -> float:
@@ -176,25 +176,25 @@ class Plan:
 
     def words(self, prior: float = 0.5) -> str:
         """Plain words for an ethics board: what is protected, how far, and what is not."""
-        from sottovoce.planning.words import words
+        from sottovoce.statistics.planning.words import words
 
         return words(self, prior)
 
     def lint(self, budget: float | None = None, waves: int = 1, memoized: bool = False) -> list[Finding]:
         """What is wrong with the plan, or risky: see `planning.lint`."""
-        from sottovoce.planning.linter import lint
+        from sottovoce.statistics.planning.linter import lint
 
         return lint(self, budget, waves, memoized)
 
     def plot(self, epsilons: Sequence[float] | None = None, ax: Axes | None = None) -> Axes:
         """The margin (or power) over n for several epsilons. Needs matplotlib; returns the axes."""
-        from sottovoce.planning.plots import curves
+        from sottovoce.statistics.planning.plots import curves
 
         return curves(self, epsilons, ax)
 
     def heatmap(self, ax: Axes | None = None) -> Axes:
         """The margin (or power) for every epsilon and n around the plan. Needs matplotlib; returns the axes."""
-        from sottovoce.planning.plots import heatmap
+        from sottovoce.statistics.planning.plots import heatmap
 
         return heatmap(self, ax)
 

@@ -6,19 +6,19 @@ import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from sottovoce.errors import ParameterError
-from sottovoce.lazy import load
-from sottovoce.lazy import numpy as np
-from sottovoce.planning.instrument import Instrument
-from sottovoce.planning.margins import margin
-from sottovoce.planning.powers import power
-from sottovoce.privacy import MAX_EPSILON
-from sottovoce.render import ACCENT, INK, TRUTH
+from sottovoce.core.errors import ParameterError
+from sottovoce.core.lazy import load
+from sottovoce.core.lazy import numpy as np
+from sottovoce.core.privacy import MAX_EPSILON
+from sottovoce.estimates.render import ACCENT, INK, TRUTH
+from sottovoce.statistics.planning.instrument import Instrument
+from sottovoce.statistics.planning.margins import margin
+from sottovoce.statistics.planning.powers import power
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from sottovoce.planning.plans import Plan
+    from sottovoce.statistics.planning.plans import Plan
 
 POINTS = 49
 

@@ -11,23 +11,24 @@ import math
 from statistics import NormalDist
 from typing import TYPE_CHECKING
 
-from sottovoce.lazy import numpy as np
-from sottovoce.lazy import scipy
-from sottovoce.planning.instrument import Instrument, Shares
-from sottovoce.planning.terms import Terms, upper
+from sottovoce.core.lazy import numpy as np
+from sottovoce.core.lazy import scipy
+from sottovoce.statistics.planning.instrument import Instrument, ShareInstrument
+from sottovoce.statistics.planning.terms import Terms, upper
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-TEETH = 16
+SAW_TEETH = 16
 """An exact power falls and rises with n like a saw: over so many teeth it must be large enough. Eight did in trials."""
 
-MORE = 10**5
+MAX_FURTHER_N = 10**5
+"""How many larger n are looked at, at most, to see that the power does not fall below the target again."""
 
 
 def power(terms: Terms, asked: Instrument, n: int, effect: float) -> float:
     """The chance that n reports (n in each group or wave) show an effect."""
-    if terms.method == "exact" and isinstance(asked, Shares):
+    if terms.method == "exact" and isinstance(asked, ShareInstrument):
         return float(_exact(terms, asked, np.array([n]), effect)[0])
     before, after = _variances(terms, asked, effect)
     shift, critical = abs(effect) * math.sqrt(n), upper(terms.alpha(asked)) * math.sqrt(before)
@@ -38,11 +39,11 @@ def power(terms: Terms, asked: Instrument, n: int, effect: float) -> float:
 
 def has_power(terms: Terms, asked: Instrument, n: int, effect: float, target: float) -> bool:
     """Whether n reports have the power, and a few more have it too."""
-    if terms.method != "exact" or not isinstance(asked, Shares):
+    if terms.method != "exact" or not isinstance(asked, ShareInstrument):
         return power(terms, asked, n, effect) >= target
     chance = asked.support(terms.proportion)
     rarer = min(chance, 1 - chance)
-    more = math.ceil(min(TEETH / rarer, MORE)) if rarer > 0 else 0
+    more = math.ceil(min(SAW_TEETH / rarer, MAX_FURTHER_N)) if rarer > 0 else 0
     return bool((_exact(terms, asked, np.arange(n, n + more + 1), effect) >= target).all())
 
 
@@ -66,7 +67,7 @@ def _covariance(terms: Terms, effect: float) -> float:
     return min(max(asked, least - before * after), most - before * after)
 
 
-def _exact(terms: Terms, asked: Shares, n: NDArray[np.int64], effect: float) -> NDArray[np.float64]:
+def _exact(terms: Terms, asked: ShareInstrument, n: NDArray[np.int64], effect: float) -> NDArray[np.float64]:
     """Of the test that rejects where a tail of the binomial law under the null has at most alpha / 2."""
     tail, law = terms.alpha(asked) / 2, scipy.stats.binom
     null, other = asked.support(terms.proportion), asked.support((terms.proportion or 0) + effect)

@@ -5,13 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
-MOST = 2**53
+MAX_PEOPLE = 2**53
 """More people than that are not planned for."""
 
 PRECISION = 1e-9
 
 
-def least_integer(reaches: Callable[[int], bool], most: int = MOST) -> int | None:
+def least_integer(reaches: Callable[[int], bool], most: int = MAX_PEOPLE) -> int | None:
     """The least n from 1 that reaches the target, if more never undo it: n reaches it, and n - 1 does not.
 
     >>> least_integer(lambda n: n * n >= 1000)

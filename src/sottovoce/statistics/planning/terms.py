@@ -8,10 +8,10 @@ from numbers import Real
 from statistics import NormalDist
 from typing import Any
 
-from sottovoce.errors import ParameterError
-from sottovoce.planning.instrument import Instrument, Shares
-from sottovoce.planning.solve import MOST
-from sottovoce.privacy import to_float
+from sottovoce.core.errors import ParameterError
+from sottovoce.core.privacy import to_float
+from sottovoce.statistics.planning.instrument import Instrument, ShareInstrument
+from sottovoce.statistics.planning.solve import MAX_PEOPLE
 
 METHODS = ("normal", "wilson", "exact", "chebyshev", "hoeffding")
 TESTS = ("one", "groups", "waves")
@@ -49,10 +49,10 @@ class Terms:
 
     def check(self, asked: Instrument, power: bool) -> None:
         """Refuse terms that do not fit what is asked for."""
-        shares = isinstance(asked, Shares)
+        shares = isinstance(asked, ShareInstrument)
         if self.proportion is not None and not shares:
             raise ParameterError("a mean is planned for the worst case: leave out the proportion")
-        if self.method in ("wilson", "exact") and not (isinstance(asked, Shares) and asked.supports):
+        if self.method in ("wilson", "exact") and not (isinstance(asked, ShareInstrument) and asked.supports):
             raise ParameterError(f"the method {self.method} is for reports that support a value or do not, "
                                  f"not for those of {asked.design!r:.60}")  # fmt: skip
         if power and self.method not in ("normal", "exact"):
@@ -87,6 +87,6 @@ def number(name: str, value: Any, low: float, high: float, strictly: bool = Fals
 
 def whole(name: str, value: Any) -> int:
     """A whole number from 1 to 2^53."""
-    if isinstance(value, bool) or not hasattr(value, "__index__") or not 1 <= value.__index__() <= MOST:
+    if isinstance(value, bool) or not hasattr(value, "__index__") or not 1 <= value.__index__() <= MAX_PEOPLE:
         raise ParameterError(f"{name} must be a whole number from 1 to 2^53, got {value!r:.40}")
     return int(value.__index__())

@@ -6,13 +6,13 @@ import math
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
-from sottovoce.designs import Design, Forced, Warner
+from sottovoce.core.privacy import log_above
 from sottovoce.mechanisms import RandomizedResponse
-from sottovoce.planning.instrument import Instrument, Shares
-from sottovoce.privacy import log_above
+from sottovoce.statistics.designs import Design, Forced, Warner
+from sottovoce.statistics.planning.instrument import Instrument, ShareInstrument
 
 if TYPE_CHECKING:
-    from sottovoce.planning.plans import Plan
+    from sottovoce.statistics.planning.plans import Plan
 
 DICE = (6, 10, 20)
 HOLDERS = "a server, a thief or a court"
@@ -36,7 +36,7 @@ def _asking(plan: Plan) -> str:
 
 def _rates(asked: Instrument) -> str:
     """How many of 100 people send what."""
-    if not isinstance(asked, Shares) or asked.p is None or asked.q is None:
+    if not isinstance(asked, ShareInstrument) or asked.p is None or asked.q is None:
         return ""
     (yes, of_yes), (no, of_no) = count_of(float(asked.p)), count_of(float(asked.q))
     if asked.laws:
@@ -50,7 +50,7 @@ def _rates(asked: Instrument) -> str:
     )
 
 
-def _reports(asked: Shares) -> tuple[str, str]:
+def _reports(asked: ShareInstrument) -> tuple[str, str]:
     """What the two reports are called."""
     no, yes = getattr(asked.design, "words", ("no", "yes"))
     return no.capitalize(), yes.capitalize()
@@ -94,7 +94,9 @@ def _verdict(asked: Instrument) -> str:
         )
     proofs = [
         f"a report of {said} proves the answer {answer}"
-        for said, chances in (zip(_reports(asked)[::-1], asked.laws, strict=False) if isinstance(asked, Shares) else ())
+        for said, chances in (
+            zip(_reports(asked)[::-1], asked.laws, strict=False) if isinstance(asked, ShareInstrument) else ()
+        )
         for answer, other in (("Yes", chances[1]), ("No", chances[0]))
         if not other
     ]
@@ -103,7 +105,7 @@ def _verdict(asked: Instrument) -> str:
 
 def _beliefs(plan: Plan, prior: float) -> str:
     belief = plan.posterior(prior)
-    what = "that the answer is Yes" if isinstance(plan.asked, Shares) and plan.asked.laws else "in some answer"
+    what = "that the answer is Yes" if isinstance(plan.asked, ShareInstrument) and plan.asked.laws else "in some answer"
     return (
         f"Somebody who believed {what} with {percent(belief.prior)} before believes it with at least "
         f"{percent(belief.low)} and at most {percent(belief.high)} after the report."
@@ -125,7 +127,7 @@ def percent(chance: float) -> str:
 def _result(plan: Plan) -> str:
     terms, whom = plan.terms, "the population" if plan.terms.population else "the respondents"
     where = "whatever it is" if terms.proportion is None else f"if it is near {terms.proportion:g}"
-    thing = "The share of an answer" if isinstance(plan.asked, Shares) else "The mean"
+    thing = "The share of an answer" if isinstance(plan.asked, ShareInstrument) else "The mean"
     result = f"{thing} among {whom} is found within {plan.margin:.3g} to either side ({100 * terms.level:g}%), {where}."
     if plan.effect is None or plan.power is None:
         return result

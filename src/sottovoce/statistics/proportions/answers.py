@@ -5,15 +5,16 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass
+from fractions import Fraction
 from numbers import Real
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
-from sottovoce.domain.columns import to_list
-from sottovoce.errors import ParameterError, SottovoceError
-from sottovoce.estimate.frequencies import quantile
-from sottovoce.inference.checks import check_level
-from sottovoce.lazy import numpy as np
-from sottovoce.privacy import compose, to_float
+from sottovoce.core.domain.columns import to_list
+from sottovoce.core.errors import ParameterError, SottovoceError
+from sottovoce.core.lazy import numpy as np
+from sottovoce.core.privacy import compose, to_float
+from sottovoce.estimates.frequencies import quantile
+from sottovoce.statistics.checks import check_level
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -22,8 +23,23 @@ YES_NO_WORDS = ("no", "yes")
 YES_NO = {"no": 0, "n": 0, "false": 0, "f": 0, "0": 0, "yes": 1, "y": 1, "true": 1, "t": 1, "1": 1}
 
 
+class YesNoDesign(Protocol):
+    """Anything that randomizes a yes or no: a survey design, a mechanism for two values, an object of one's own."""
+
+    @property
+    def p(self) -> float | Fraction:
+        """The probability of the answer yes if the truth is yes."""
+
+    @property
+    def q(self) -> float | Fraction:
+        """The probability of the answer yes if the truth is no."""
+
+    @property
+    def epsilon(self) -> float: ...
+
+
 @dataclass(frozen=True)
-class Law:
+class AnswerLaw:
     """What an analysis needs to know of a design: p = P(answer yes | truth yes), q = P(answer yes | truth no).
 
     No design at all stands for an answer that is public: it is the truth, and its epsilon is nobody's concern.
@@ -35,7 +51,7 @@ class Law:
     epsilon: float
 
     @classmethod
-    def of(cls, name: str, design: Any) -> Law:
+    def of(cls, name: str, design: Any) -> AnswerLaw:
         """The law of a design: anything with p, q and epsilon."""
         if design is None:
             return cls(None, 1.0, 0.0, 0.0)
@@ -74,7 +90,7 @@ def z_value(level: object) -> float:
     return quantile(check_level(level))
 
 
-def total_epsilon(laws: Iterable[Law]) -> float:
+def total_epsilon(laws: Iterable[AnswerLaw]) -> float:
     """What all answers of one person cost together; a truthful design hides nothing."""
     costs = [law.epsilon for law in laws if not law.public]
     return math.inf if math.inf in costs else compose(costs)
@@ -98,7 +114,7 @@ def numbers(name: str, column: Any) -> NDArray[np.float64]:
     return values
 
 
-def yes_no(name: str, column: Any, *laws: Law) -> NDArray[np.float64]:
+def yes_no(name: str, column: Any, *laws: AnswerLaw) -> NDArray[np.float64]:
     """A column of answers as zeros and ones. Truth values and text are understood, and the words of the designs."""
     values = numbers(name, _decoded(name, column, laws))
     odd = np.flatnonzero((values != 0) & (values != 1))
@@ -108,7 +124,7 @@ def yes_no(name: str, column: Any, *laws: Law) -> NDArray[np.float64]:
     return values
 
 
-def _decoded(name: str, column: Any, laws: Iterable[Law]) -> Any:
+def _decoded(name: str, column: Any, laws: Iterable[AnswerLaw]) -> Any:
     """The same column if it has no text, else a list in which words are zeros and ones."""
     if isinstance(column, str | bytes) or np.asarray(column).dtype.kind in "biuf":
         return column

@@ -22,16 +22,16 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from sottovoce.domain.columns import to_list
-from sottovoce.errors import ParameterError
-from sottovoce.estimate.mean import Ends
-from sottovoce.estimate.result import Labelled
-from sottovoce.inference.answers import Law, yes_no, z_value
-from sottovoce.inference.mixture import most_likely
-from sottovoce.inference.population import PopulationResult
-from sottovoce.inference.result import TestResult
-from sottovoce.lazy import numpy as np
-from sottovoce.lazy import scipy
+from sottovoce.core.domain.columns import to_list
+from sottovoce.core.errors import ParameterError
+from sottovoce.core.lazy import numpy as np
+from sottovoce.core.lazy import scipy
+from sottovoce.estimates.interval import Interval
+from sottovoce.estimates.result import Labelled
+from sottovoce.statistics.histograms.mixture import most_likely
+from sottovoce.statistics.hypothesis_result import TestResult
+from sottovoce.statistics.population import PopulationResult
+from sottovoce.statistics.proportions.answers import AnswerLaw, YesNoDesign, yes_no, z_value
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -63,7 +63,7 @@ class Cheating(PopulationResult, Labelled[ClassRow]):
     groups: tuple[Any, ...]
     yes: tuple[int, ...]
     asked: tuple[int, ...]
-    laws: tuple[Law, ...]
+    laws: tuple[AnswerLaw, ...]
     epsilon: float
     simulated: bool = False
     note: str = ""
@@ -126,16 +126,17 @@ class Cheating(PopulationResult, Labelled[ClassRow]):
         return np.sqrt(np.diag(self.covariance))
 
     @property
-    def trait(self) -> Ends:
+    def trait(self) -> tuple[float, float]:
         """Between which shares the trait lies, if cheaters may be anything: honest yes, and that with all cheaters."""
-        return Ends(float(self.share[0]), float(self.share[0] + self.share[2]))
+        return float(self.share[0]), float(self.share[0] + self.share[2])
 
-    def interval(self, level: float = 0.95) -> list[Ends]:
+    def interval(self, level: float = 0.95) -> Interval[Array]:
         """For each class all shares that a likelihood-ratio test would not reject: inside [0, 1] by themselves."""
         height = z_value(level) ** 2 / 2
-        return [self._profile(at, height) for at in range(3)]
+        low, high = np.array([self._profile(at, height) for at in range(3)]).T
+        return Interval(low, high, level)
 
-    def _profile(self, at: int, height: float) -> Ends:
+    def _profile(self, at: int, height: float) -> tuple[float, float]:
         best, top = float(self.share[at]), self.loglik
         one, other = (self._chances[place] for place in range(3) if place != at)
 
@@ -148,7 +149,7 @@ class Cheating(PopulationResult, Labelled[ClassRow]):
             end if excess(end) <= 0 else scipy.optimize.brentq(excess, min(end, best), max(end, best), xtol=1e-10)
             for end in (0.0, 1.0)
         )
-        return Ends(low, high)
+        return low, high
 
     def test(self) -> TestResult:
         """Test whether nobody cheats, by the likelihood ratio.
@@ -164,8 +165,8 @@ class Cheating(PopulationResult, Labelled[ClassRow]):
         """A row for each class. The intervals hold for one class at a time."""
         if not population or simultaneous:
             raise ParameterError("errors of cheating must be about the population, and one class at a time")
-        parts = zip(CLASSES, self.share.tolist(), self.stderr.tolist(), self.interval(level), strict=True)
-        return [ClassRow(label, share, error, *ends) for label, share, error, ends in parts]
+        columns = (self.share, self.stderr, *self.interval(level))
+        return [ClassRow(*row) for row in zip(CLASSES, *(column.tolist() for column in columns), strict=True)]
 
     def to_dict(self, level: float = 0.95, simultaneous: bool = False, population: bool = True) -> dict[str, Any]:
         groups = [
@@ -180,7 +181,7 @@ class Cheating(PopulationResult, Labelled[ClassRow]):
         return f"<Cheating {shares}; {self.caption}>"
 
 
-def cheating(answers: Any, groups: Any, designs: Mapping[Any, Any]) -> Cheating:
+def cheating(answers: Any, groups: Any, designs: Mapping[Any, YesNoDesign]) -> Cheating:
     """Estimate how many answer honestly, and how many say no whatever the design asks of them.
 
     `groups` says to which group each answer belongs, `designs` which design each group had. Who is in which group must
@@ -201,7 +202,7 @@ def cheating(answers: Any, groups: Any, designs: Mapping[Any, Any]) -> Cheating:
     """
     if not isinstance(designs, Mapping) or len(designs) < 2:
         raise ParameterError(f"designs must map two groups or more to their designs, got {designs!r:.60}")
-    laws = tuple(Law.of(str(group), design) for group, design in designs.items())
+    laws = tuple(AnswerLaw.of(str(group), design) for group, design in designs.items())
     reports, labels = yes_no("answers", answers, *laws), to_list(groups)
     if len(labels) != len(reports):
         raise ParameterError(f"groups must be as many as answers, {len(reports):,}, got {len(labels):,}")

@@ -16,13 +16,13 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from sottovoce.errors import ParameterError
-from sottovoce.estimate.mean import Ends
-from sottovoce.inference.answers import Law, numbers, total_epsilon, yes_no, z_value
-from sottovoce.inference.population import PopulationResult
-from sottovoce.inference.result import TestResult
-from sottovoce.lazy import numpy as np
-from sottovoce.lazy import scipy
+from sottovoce.core.errors import ParameterError
+from sottovoce.core.lazy import numpy as np
+from sottovoce.core.lazy import scipy
+from sottovoce.estimates.interval import Interval
+from sottovoce.statistics.hypothesis_result import TestResult
+from sottovoce.statistics.population import PopulationResult
+from sottovoce.statistics.proportions.answers import AnswerLaw, YesNoDesign, numbers, total_epsilon, yes_no, z_value
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -55,18 +55,19 @@ class Correlation(PopulationResult):
     simulated: bool = False
     note: str = ""
 
-    def interval(self, level: float = 0.95) -> Ends:
+    def interval(self, level: float = 0.95) -> Interval[float]:
         """A number of standard errors to each side, as far as a correlation can go."""
         half = z_value(level) * self.stderr
-        return Ends(*(min(max(end, -1.0), 1.0) for end in (self.correlation - half, self.correlation + half)))
+        low, high = (min(max(end, -1.0), 1.0) for end in (self.correlation - half, self.correlation + half))
+        return Interval(low, high, level)
 
     def test(self) -> TestResult:
         """Test whether the true values are uncorrelated. They are if the answers are: this is Student's test."""
         rest = max(1 - self.apparent**2, 0.0)
         statistic = self.apparent * math.sqrt((self.n - 2) / rest) if rest else math.copysign(math.inf, self.apparent)
         p_value = float(2 * scipy.stats.t.sf(abs(statistic), self.n - 2))
-        name, ends = "test of zero correlation", self.interval()
-        return TestResult(name, statistic, p_value, self.n - 2, self.correlation, (ends.low, ends.high))
+        name = "test of zero correlation"
+        return TestResult(name, statistic, p_value, self.n - 2, self.correlation, self.interval())
 
     def rows(self, level: float = 0.95, simultaneous: bool = False, population: bool = True) -> list[CorrelationRow]:
         """One row. Among the respondents alone a correlation has no other error that could be told."""
@@ -78,7 +79,9 @@ class Correlation(PopulationResult):
         return f"<Correlation {self.correlation:.6g} with standard error {self.stderr:.3g}; {self.caption}>"
 
 
-def correlation(x: Any, y: Any, design_x: Any = None, design_y: Any = None) -> Correlation:
+def correlation(
+    x: Any, y: Any, design_x: YesNoDesign | None = None, design_y: YesNoDesign | None = None
+) -> Correlation:
     """The correlation of the truths behind x and y: answers to a design, or public numbers where the design is None.
 
     >>> from sottovoce import RandomizedResponse
@@ -91,7 +94,7 @@ def correlation(x: Any, y: Any, design_x: Any = None, design_y: Any = None) -> C
     >>> print(r.test())
     test of zero correlation: statistic 6.92, df 3998, p-value 5.233e-12; estimate 0.4856, interval 0.3477 .. 0.6234
     """
-    laws = [Law.of(name, design) for name, design in (("x", design_x), ("y", design_y))]
+    laws = [AnswerLaw.of(name, design) for name, design in (("x", design_x), ("y", design_y))]
     columns = zip(laws, "xy", (x, y), strict=True)
     answers = [numbers(name, column) if law.public else yes_no(name, column, law) for law, name, column in columns]
     n = len(answers[0])
@@ -109,7 +112,7 @@ def correlation(x: Any, y: Any, design_x: Any = None, design_y: Any = None) -> C
     return Correlation(n, found, error, apparent, total_epsilon(laws), simulated, _note(laws))
 
 
-def _spread(name: str, law: Law, answers: Array) -> tuple[Array, float, Array]:
+def _spread(name: str, law: AnswerLaw, answers: Array) -> tuple[Array, float, Array]:
     """Unbiased values about their mean, the variance of the truth, and what each person pulls that variance by."""
     values = law.unbiased(answers)
     mean = float(values.mean())
@@ -120,6 +123,6 @@ def _spread(name: str, law: Law, answers: Array) -> tuple[Array, float, Array]:
     return centred, variance, centred**2 - variance if law.public else (1 - 2 * mean) * centred
 
 
-def _note(laws: list[Law]) -> str:
+def _note(laws: list[AnswerLaw]) -> str:
     told = ["public" if law.public else f"by {law.design!r}" for law in laws]
     return f"x {told[0]}, y {told[1]}"

@@ -10,17 +10,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from sottovoce.errors import ParameterError
-from sottovoce.inference.checks import check_level, check_number
-from sottovoce.inference.result import TestResult
-from sottovoce.inference.search import HALVINGS, last_kept
-from sottovoce.lazy import numpy as np
-from sottovoce.lazy import scipy
+from sottovoce.core.errors import ParameterError
+from sottovoce.core.lazy import numpy as np
+from sottovoce.core.lazy import scipy
+from sottovoce.estimates.interval import Interval
+from sottovoce.statistics.checks import check_level, check_number
+from sottovoce.statistics.hypothesis_result import TestResult
+from sottovoce.statistics.search import HALVINGS, last_kept
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from sottovoce.inference.proportion import Proportion
+    from sottovoce.statistics.proportions.proportion import Proportion
 
     Floats = NDArray[np.float64]
 
@@ -28,7 +29,7 @@ ALTERNATIVES = ("two-sided", "less", "greater")
 TINY = 1e-300
 
 
-class Group(NamedTuple):
+class YesCounts(NamedTuple):
     """So many yes of n answers to a design, or arrays of them."""
 
     yes: Any
@@ -68,7 +69,7 @@ def difference_test(
     answers of one person, which the paired answers tell; if `both` of n1 and n2 do, that times both / sqrt(n1 n2).
 
     >>> from fractions import Fraction
-    >>> from sottovoce.inference.proportion import Proportion
+    >>> from sottovoce.statistics.proportions.proportion import Proportion
     >>> coin = {"p": Fraction(3, 4), "q": Fraction(1, 4), "epsilon": 1.1}
     >>> print(difference_test(Proportion(410, 1000, **coin), Proportion(460, 1000, **coin)))
     score test of a difference: statistic 2.255, p-value 0.02412; estimate 0.1, interval 0.01309 .. 0.1865
@@ -82,12 +83,13 @@ def difference_test(
     z = float(distance(*groups, null, correlation))
     few, many = float(scipy.special.ndtr(z)), float(scipy.special.ndtr(-z))
     p_value = {"two-sided": 2 * min(few, many), "less": few, "greater": many}[alternative]
-    low, high = difference_interval(*groups, check_level(level), correlation)
+    ends = difference_interval(*groups, check_level(level), correlation)
+    interval = Interval(float(ends.low), float(ends.high), level)
     estimate = float(groups[1].estimate - groups[0].estimate)
-    return TestResult("score test of a difference", z, min(p_value, 1.0), None, estimate, (float(low), float(high)))
+    return TestResult("score test of a difference", z, min(p_value, 1.0), None, estimate, interval)
 
 
-def distance(first: Group, second: Group, delta: Any, correlation: Any = 0.0) -> Floats:
+def distance(first: YesCounts, second: YesCounts, delta: Any, correlation: Any = 0.0) -> Floats:
     """How many standard errors the estimated difference, second less first, lies above delta."""
     base = _base(first, second, delta)
     a, b = first.variance(base), second.variance((base + delta).clip(0, 1))
@@ -96,7 +98,7 @@ def distance(first: Group, second: Group, delta: Any, correlation: Any = 0.0) ->
     return z
 
 
-def _base(first: Group, second: Group, delta: Any) -> Floats:
+def _base(first: YesCounts, second: YesCounts, delta: Any) -> Floats:
     """The most likely share of the first group, if that of the second is delta more: where the scores cancel."""
     low = np.maximum(0.0, -delta) + 0 * np.asarray(first.estimate - second.estimate)
     high = np.minimum(1.0, 1.0 - delta) + 0 * low
@@ -108,7 +110,9 @@ def _base(first: Group, second: Group, delta: Any) -> Floats:
     return base
 
 
-def difference_interval(first: Group, second: Group, level: float, correlation: float = 0.0) -> tuple[Floats, Floats]:
+def difference_interval(
+    first: YesCounts, second: YesCounts, level: float, correlation: float = 0.0
+) -> Interval[Floats]:
     """All differences in [-1, 1] that the score test does not reject."""
     reach = -float(scipy.special.ndtri((1 - level) / 2))
     best = np.asarray(second.estimate - first.estimate, dtype=np.float64).clip(-1, 1)
@@ -117,10 +121,10 @@ def difference_interval(first: Group, second: Group, level: float, correlation: 
         return np.abs(distance(first, second, delta, correlation)) <= reach
 
     low, high = (last_kept(kept, best, np.full_like(best, end)) for end in (-1.0, 1.0))
-    return low, high
+    return Interval(low, high, level)
 
 
-def _group(name: str, data: Any) -> Group:
+def _group(name: str, data: Any) -> YesCounts:
     if not all(hasattr(data, part) for part in ("share", "effective", "p", "q")):
         raise ParameterError(f"the {name} proportion must have a share of yes answers, p and q, got {data!r:.60}")
-    return Group(data.share * data.effective, data.effective, float(data.p), float(data.q))
+    return YesCounts(data.share * data.effective, data.effective, float(data.p), float(data.q))

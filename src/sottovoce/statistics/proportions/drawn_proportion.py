@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from sottovoce.errors import ParameterError
-from sottovoce.estimate.frequencies import quantile
-from sottovoce.estimate.mean import Ends
-from sottovoce.inference.intervals import check_level, last
-from sottovoce.inference.likelihood import OneProportion
-from sottovoce.lazy import numpy as np
-from sottovoce.lazy import scipy
+from sottovoce.core.errors import ParameterError
+from sottovoce.core.lazy import numpy as np
+from sottovoce.core.lazy import scipy
+from sottovoce.estimates.frequencies import quantile
+from sottovoce.estimates.interval import Interval
+from sottovoce.statistics.proportions.intervals import check_level, last
+from sottovoce.statistics.proportions.one_proportion import OneProportion
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -61,13 +61,13 @@ class DrawnProportion(OneProportion):
         no, yes = self.laws @ self.scores**2 - (self.laws @ self.scores) ** 2
         return float((self.mle * yes + (1 - self.mle) * no) / self.counts.sum())
 
-    def interval(self, level: float = 0.95, method: str | None = None, population: bool = True) -> Ends:
+    def interval(self, level: float = 0.95, method: str | None = None, population: bool = True) -> Interval[float]:
         """An interval for the proportion, within [0, 1]: by likelihood ratio, or normal ("wald")."""
         chosen = self._checked(method) if population else method or "wald"
         check_level(level)
         if chosen == "wald":
             half = quantile(level) * (self.stderr if population else self.respondents_stderr)
-            return Ends(max(self.frequency - half, 0.0), min(self.frequency + half, 1.0))
+            return Interval(max(self.frequency - half, 0.0), min(self.frequency + half, 1.0), level)
         if not population:
             raise ParameterError(f"about the respondents, method must be wald, got {chosen!r:.40}")
         cut = scipy.special.chdtri(1, 1 - level)
@@ -76,4 +76,5 @@ class DrawnProportion(OneProportion):
             return np.asarray(self.likelihood_ratio(pi)) <= cut
 
         best = np.array(self.mle)
-        return Ends(*(float(last(kept, best, np.array(end))) for end in (0.0, 1.0)))
+        low, high = (float(last(kept, best, np.array(end))) for end in (0.0, 1.0))
+        return Interval(low, high, level)

@@ -11,11 +11,11 @@ from collections.abc import Callable
 from numbers import Real
 from typing import TYPE_CHECKING, Any
 
-from sottovoce.errors import ParameterError
-from sottovoce.estimate.frequencies import Interval
-from sottovoce.lazy import numpy as np
-from sottovoce.lazy import scipy
-from sottovoce.privacy import to_float
+from sottovoce.core.errors import ParameterError
+from sottovoce.core.lazy import numpy as np
+from sottovoce.core.lazy import scipy
+from sottovoce.core.privacy import to_float
+from sottovoce.estimates.interval import Interval
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -28,7 +28,7 @@ TINY = 1e-30
 """Keeps divisions finite where a variance or a distance is zero."""
 
 
-def interval(method: str, yes: Any, n: float, p: float, q: float, level: float) -> Interval:
+def interval(method: str, yes: Any, n: float, p: float, q: float, level: float) -> Interval[Floats]:
     """All proportions in [0, 1] that the method does not reject at the level, from the lowest to the highest.
 
     >>> low, high = interval("wilson", 60, 100, 0.75, 0.25, 0.95)
@@ -44,7 +44,7 @@ def interval(method: str, yes: Any, n: float, p: float, q: float, level: float) 
         return _two_sided(method, yes, n, rate, p, q) >= alpha
 
     low, high = last(kept, np.stack([best, best]), np.stack([np.full_like(best, q), np.full_like(best, p)]))
-    return Interval((low - q) / (p - q), (high - q) / (p - q))
+    return Interval((low - q) / (p - q), (high - q) / (p - q), level)
 
 
 def p_values(method: str, yes: float, n: float, p: float, q: float, null: float) -> tuple[float, float, float]:

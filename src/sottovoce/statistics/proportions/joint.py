@@ -6,19 +6,20 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from sottovoce.errors import ParameterError
-from sottovoce.estimate.frequencies import Interval, quantile
-from sottovoce.estimate.result import Labelled
-from sottovoce.inference.intervals import check_level
-from sottovoce.inference.population import PopulationResult
-from sottovoce.lazy import numpy as np
+from sottovoce.core.errors import ParameterError
+from sottovoce.core.lazy import numpy as np
+from sottovoce.estimates.frequencies import quantile
+from sottovoce.estimates.interval import Interval
+from sottovoce.estimates.result import Labelled
+from sottovoce.statistics.population import PopulationResult
+from sottovoce.statistics.proportions.intervals import check_level
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from numpy.typing import NDArray
 
-    from sottovoce.domain import Label
+    from sottovoce.core.domain import Label
 
     Floats = NDArray[np.float64]
 
@@ -80,11 +81,11 @@ class JointProportions(PopulationResult, Labelled[JointRow]):
         correlation: Floats = self.covariance / np.outer(scale, scale)
         return correlation
 
-    def interval(self, level: float = 0.95, simultaneous: bool = False, population: bool = True) -> Interval:
+    def interval(self, level: float = 0.95, simultaneous: bool = False, population: bool = True) -> Interval[Floats]:
         """Normal intervals, cut to [0, 1]; simultaneous ones hold for all proportions at once (Bonferroni)."""
         error = self.stderr if population else self.respondents_stderr
         half = quantile(check_level(level), len(self.labels) if simultaneous else 1) * error
-        return Interval((self.frequency - half).clip(0, 1), (self.frequency + half).clip(0, 1))
+        return Interval((self.frequency - half).clip(0, 1), (self.frequency + half).clip(0, 1), level)
 
     def rows(self, level: float = 0.95, simultaneous: bool = False, population: bool = True) -> list[JointRow]:
         error = self.stderr if population else self.respondents_stderr

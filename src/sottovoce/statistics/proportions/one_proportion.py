@@ -15,16 +15,16 @@ from functools import cached_property
 from numbers import Real
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
-from sottovoce.errors import ParameterError
-from sottovoce.estimate.mean import Ends
-from sottovoce.inference.intervals import check_level
-from sottovoce.inference.mixture import most_likely
-from sottovoce.inference.population import PopulationResult
-from sottovoce.inference.result import TestResult
-from sottovoce.lazy import load, scipy
-from sottovoce.lazy import numpy as np
-from sottovoce.privacy import to_float
-from sottovoce.render import ACCENT, INK, TRUTH
+from sottovoce.core.errors import ParameterError
+from sottovoce.core.lazy import load, scipy
+from sottovoce.core.lazy import numpy as np
+from sottovoce.core.privacy import to_float
+from sottovoce.estimates.interval import Interval
+from sottovoce.estimates.render import ACCENT, INK, TRUTH
+from sottovoce.statistics.histograms.mixture import most_likely
+from sottovoce.statistics.hypothesis_result import TestResult
+from sottovoce.statistics.population import PopulationResult
+from sottovoce.statistics.proportions.intervals import check_level
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -33,8 +33,8 @@ if TYPE_CHECKING:
     Floats = NDArray[np.float64]
 
 ALTERNATIVES = ("two-sided", "less", "greater")
-POINTS = 400
-DEPTH = 4.0
+CURVE_POINTS = 400
+CURVE_DEPTH = 4.0
 """A log-likelihood is drawn down to so many times the depth of the cut."""
 
 
@@ -92,7 +92,7 @@ class OneProportion(PopulationResult):
             """The probability of each answer, under the truth no (first row) and yes (second row)."""
 
     @abstractmethod
-    def interval(self, level: float = 0.95, method: str | None = None, population: bool = True) -> Ends:
+    def interval(self, level: float = 0.95, method: str | None = None, population: bool = True) -> Interval[float]:
         """An interval for the proportion, within [0, 1]."""
 
     @property
@@ -132,9 +132,9 @@ class OneProportion(PopulationResult):
         ratio = chosen == "likelihood"
         statistic = self._statistic(null, chosen)
         name = "likelihood-ratio test" if ratio else f"{chosen} test"
-        ends = tuple(self.interval(method=chosen))
+        ends = self.interval(method=chosen)
         note = f"against {null:.6g}, {alternative}"
-        return TestResult(name, statistic, p_value, 1 if ratio else None, self.frequency, (ends[0], ends[1]), note)
+        return TestResult(name, statistic, p_value, 1 if ratio else None, self.frequency, ends, note)
 
     def _statistic(self, null: float, method: str) -> float:
         return float(self.likelihood_ratio(null)) if method == "likelihood" else self._distance(null)
@@ -180,12 +180,12 @@ class OneProportion(PopulationResult):
             figure = load("matplotlib.figure").Figure(figsize=(7, 4), layout="constrained")
             load("matplotlib.backends.backend_agg").FigureCanvasAgg(figure)
             ax = figure.subplots()
-        low, high = self.interval(level, "likelihood")
-        pi = np.linspace(*self._window(low, high), POINTS)
+        ends = self.interval(level, "likelihood")
+        pi = np.linspace(*self._window(*ends), CURVE_POINTS)
         shown = [value if log else np.exp(value) for value in (-self.likelihood_ratio(pi) / 2, cut, 0.0)]
-        _draw_curve(ax, pi, shown, (low, high), self.mle, level)
+        _draw_curve(ax, pi, shown, ends, self.mle)
         ax.set_ylabel("log-likelihood less its maximum" if log else "likelihood over its maximum")
-        ax.set_ylim(*((DEPTH * cut, -0.08 * cut) if log else (0, 1.05)))
+        ax.set_ylim(*((CURVE_DEPTH * cut, -0.08 * cut) if log else (0, 1.05)))
         ax.set_title(self.caption, loc="left", color=INK, fontsize="medium")
         return ax
 
@@ -198,12 +198,10 @@ class OneProportion(PopulationResult):
         return f"<{type(self).__name__} {self.frequency:.6g} with standard error {self.stderr:.3g}; {self.caption}>"
 
 
-def _draw_curve(
-    ax: Axes, pi: Floats, shown: list[Any], interval: tuple[float, float], mle: float, level: float
-) -> None:
+def _draw_curve(ax: Axes, pi: Floats, shown: list[Any], interval: Interval[float], mle: float) -> None:
     curve, cut, top = shown
-    inside = (pi >= interval[0]) & (pi <= interval[1])
-    name = f"{100 * level:.12g}% likelihood interval {interval[0]:.3f} .. {interval[1]:.3f}"
+    inside = (pi >= interval.low) & (pi <= interval.high)
+    name = f"{100 * interval.level:.12g}% likelihood interval {interval.low:.3f} .. {interval.high:.3f}"
     ax.fill_between(pi, curve, cut, where=inside & (curve >= cut), color=ACCENT, alpha=0.18, linewidth=0, label=name)
     ax.plot(pi, curve, color=ACCENT, linewidth=2)
     ax.axhline(cut, color=INK, linewidth=0.9, linestyle="--", label="cut of the test")

@@ -15,18 +15,18 @@ from functools import cached_property
 from numbers import Real
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
-from sottovoce.domain import Domain
-from sottovoce.errors import ParameterError
-from sottovoce.estimate.frequencies import Estimate, quantile
-from sottovoce.estimate.mean import Ends
-from sottovoce.estimate.result import Labelled
-from sottovoce.inference import intervals
-from sottovoce.inference.intervals import DEFAULT, METHODS, check_level
-from sottovoce.inference.likelihood import OneProportion, ProportionRow
-from sottovoce.inference.population import PopulationResult
-from sottovoce.inference.respondents import exact_interval
-from sottovoce.lazy import numpy as np
-from sottovoce.privacy import Probability
+from sottovoce.core.domain import Domain
+from sottovoce.core.errors import ParameterError
+from sottovoce.core.lazy import numpy as np
+from sottovoce.core.privacy import Probability
+from sottovoce.estimates.frequencies import Estimate, quantile
+from sottovoce.estimates.interval import Interval
+from sottovoce.estimates.result import Labelled
+from sottovoce.statistics.population import PopulationResult
+from sottovoce.statistics.proportions import intervals
+from sottovoce.statistics.proportions.intervals import DEFAULT, METHODS, check_level
+from sottovoce.statistics.proportions.one_proportion import OneProportion, ProportionRow
+from sottovoce.statistics.proportions.respondent_intervals import exact_interval
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -35,10 +35,10 @@ if TYPE_CHECKING:
 
     Floats = NDArray[np.float64]
 
-RESPONDENTS = ("wilson", "mid-p", "exact", "wald")
+RESPONDENT_METHODS = ("wilson", "mid-p", "exact", "wald")
 """Methods that also know how to speak about the respondents alone."""
-DOUBTFUL = 0.01
-MOST = 2**63
+DOUBTFUL_P_VALUE = 0.01
+MAX_ANSWERS = 2**63
 
 
 class Weighted(NamedTuple):
@@ -166,13 +166,13 @@ class Proportion(OneProportion):
         known = super().caption
         if self.weighted:
             known += f"; weighted, as {self.effective:,.1f} answers of equal weight"
-        if self.misfit < DOUBTFUL:
+        if self.misfit < DOUBTFUL_P_VALUE:
             known += f"; such answers hardly fit the design (p-value {self.misfit:.2g})"
         return known
 
     # Intervals and tests.
 
-    def interval(self, level: float = 0.95, method: str | None = None, population: bool = True) -> Ends:
+    def interval(self, level: float = 0.95, method: str | None = None, population: bool = True) -> Interval[float]:
         """An interval for the proportion, within [0, 1], by one of `methods`.
 
         About the population the default is "unified", which covers at the level near 0 and 1 too, and is never a
@@ -182,7 +182,7 @@ class Proportion(OneProportion):
         if not population:
             return self._about_respondents(level, self._about(method or self.method))
         low, high = intervals.interval(*self._binomial(self._checked(method)), level)
-        return Ends(float(low), float(high))
+        return Interval(float(low), float(high), level)
 
     def _binomial(self, method: str) -> tuple[str, float, float, float, float]:
         """The arguments of a binomial method. By "wald" a variance is needed, by the others a count."""
@@ -191,7 +191,7 @@ class Proportion(OneProportion):
             n = self.share * (1 - self.share) / self.weighted.variance
         return method, self.share * n, n, float(self.p), float(self.q)
 
-    def _about_respondents(self, level: float, method: str) -> Ends:
+    def _about_respondents(self, level: float, method: str) -> Interval[float]:
         if method in ("exact", "mid-p"):
             if self.weighted:
                 raise ParameterError(f"about the respondents, {method} intervals need answers without weights")
@@ -200,14 +200,14 @@ class Proportion(OneProportion):
         low, high = self.frequency - half, self.frequency + half
         if method == "wilson":
             low, high = (float(end[0]) for end in self._estimate.interval(level))
-        return Ends(*(min(max(end, 0.0), 1.0) for end in (low, high)))
+        return Interval(min(max(low, 0.0), 1.0), min(max(high, 0.0), 1.0), level)
 
     def _about(self, method: str | None) -> str:
         """The method for intervals about the respondents."""
         chosen = "wilson" if method in (None, DEFAULT) else str(method)
-        if chosen not in RESPONDENTS:
+        if chosen not in RESPONDENT_METHODS:
             raise ParameterError(
-                f"about the respondents, method must be one of {', '.join(RESPONDENTS)}, got {chosen!r:.40}"
+                f"about the respondents, method must be one of {', '.join(RESPONDENT_METHODS)}, got {chosen!r:.40}"
             )
         return chosen
 
@@ -236,7 +236,7 @@ def _whole(name: str, value: object) -> int:
         whole = operator.index("" if isinstance(value, bool) else value)  # type: ignore[arg-type]
     except TypeError:
         raise ParameterError(f"{name} must be a whole number, got {value!r:.40}") from None
-    if whole > MOST:
+    if whole > MAX_ANSWERS:
         raise ParameterError(f"{name} must be at most 2^63, got {value!r:.40}")
     return whole
 
@@ -272,7 +272,7 @@ class Proportions(PopulationResult, Labelled[ProportionRow]):
     @property
     def caption(self) -> str:
         plain = [group for group in self.groups if isinstance(group, Proportion)]
-        odd = [group.label for group in plain if group.misfit < DOUBTFUL]
+        odd = [group.label for group in plain if group.misfit < DOUBTFUL_P_VALUE]
         parts = [super().caption, *(["weighted"] if any(group.weighted for group in plain) else [])]
         return "; ".join(parts + ([f"answers that hardly fit the design: {', '.join(odd)}"] if odd else []))
 

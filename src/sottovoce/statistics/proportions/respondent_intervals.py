@@ -8,18 +8,18 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from sottovoce.estimate.mean import Ends
-from sottovoce.lazy import numpy as np
-from sottovoce.lazy import scipy
+from sottovoce.core.lazy import numpy as np
+from sottovoce.core.lazy import scipy
+from sottovoce.estimates.interval import Interval
 
 
-def exact_interval(yes: int, n: int, p: float, q: float, level: float, mid: bool = False) -> Ends:
+def exact_interval(yes: int, n: int, p: float, q: float, level: float, mid: bool = False) -> Interval[float]:
     """The shares m/n whose tails both have at least half of what the level leaves; by halves of ties if `mid`.
 
     >>> exact_interval(60, 100, 0.75, 0.25, 0.95)
-    Ends(low=0.53, high=0.88)
+    Interval(low=0.53, high=0.88, level=0.95)
     >>> exact_interval(30, 100, 1.0, 0.0, 0.95)  # Nobody lies: there is nothing to be uncertain about.
-    Ends(low=0.3, high=0.3)
+    Interval(low=0.3, high=0.3, level=0.95)
     """
     if p < q:
         yes, p, q = n - yes, 1 - p, 1 - q
@@ -35,7 +35,7 @@ def exact_interval(yes: int, n: int, p: float, q: float, level: float, mid: bool
     high = n - _first(lambda m: few(n - m) >= alpha, n)
     if low > high:  # So few or so many yes that no number of holders explains them: the nearer end.
         low = high = 0 if yes < n * (p + q) / 2 else n
-    return Ends(low / n, high / n)
+    return Interval(low / n, high / n, level)
 
 
 def _first(holds: Callable[[int], bool], n: int) -> int:

@@ -6,21 +6,35 @@ likelihood, so that coefficients are about the truth, and their errors count the
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
 
-from sottovoce.errors import ParameterError
-from sottovoce.inference.regression.data import Data, read
-from sottovoce.inference.regression.kinds import LinearResult, LogisticResult
-from sottovoce.inference.regression.model import Bernoulli, Corrected, Family, Model, Normal
-from sottovoce.inference.regression.newton import Fit, maximise
-from sottovoce.inference.regression.result import RegressionResult
-from sottovoce.lazy import numpy as np
+from sottovoce.core.errors import ParameterError
+from sottovoce.core.lazy import numpy as np
+from sottovoce.statistics.regression.data import RegressionData, read
+from sottovoce.statistics.regression.kinds import LinearResult, LogisticResult
+from sottovoce.statistics.regression.model import Bernoulli, Corrected, Model, Normal, OutcomeFamily
+from sottovoce.statistics.regression.newton import RegressionFit, maximise
+from sottovoce.statistics.regression.result import RegressionResult
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
+    from sottovoce.statistics.proportions.answers import YesNoDesign
+
+    Designs = YesNoDesign | Mapping[str, YesNoDesign | None] | None
+    """That of the outcome, or of several columns by their names."""
 
 __all__ = ["LinearResult", "LogisticResult", "RegressionResult", "linear", "logistic"]
 
 
 def logistic(
-    formula: str, frame: Any, design: Any = None, *, latent: str | None = None, weights: Any = None
+    formula: str,
+    frame: Any,
+    design: Designs = None,
+    *,
+    latent: str | None = None,
+    weights: ArrayLike | None = None,
 ) -> LogisticResult:
     """Logistic regression of a true yes or no on true predictors, from randomized answers to either.
 
@@ -50,11 +64,11 @@ def logistic(
 def linear(
     formula: str,
     frame: Any,
-    design: Any = None,
+    design: Designs = None,
     *,
     errors: str = "any",
     latent: str | None = None,
-    weights: Any = None,
+    weights: ArrayLike | None = None,
 ) -> LinearResult:
     """Linear regression of a public number on predictors of which some were randomized.
 
@@ -89,7 +103,7 @@ def linear(
     return LinearResult(data, model, maximise(model, model.start()), "corrected")
 
 
-def _fitted(data: Data, family: Family, weights: Any) -> tuple[Model, Fit]:
+def _fitted(data: RegressionData, family: OutcomeFamily, weights: Any) -> tuple[Model, RegressionFit]:
     model = Model(family, data.X, data.chances, data.hidden[1], weights)
     return model, maximise(model, model.start())
 

@@ -5,28 +5,28 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
-from sottovoce.errors import ParameterError
-from sottovoce.inference.regression.newton import Fit, maximise, solve
-from sottovoce.inference.result import TestResult
-from sottovoce.lazy import numpy as np
-from sottovoce.lazy import scipy
+from sottovoce.core.errors import ParameterError
+from sottovoce.core.lazy import numpy as np
+from sottovoce.core.lazy import scipy
+from sottovoce.statistics.hypothesis_result import TestResult
+from sottovoce.statistics.regression.newton import RegressionFit, maximise, solve
 
 if TYPE_CHECKING:
-    from sottovoce.inference.regression.model import Array, Model
-    from sottovoce.inference.regression.result import RegressionResult
+    from sottovoce.statistics.regression.model import Array, Model
+    from sottovoce.statistics.regression.result import RegressionResult
 
-WIDENINGS = 12
+MAX_WIDENINGS = 12
 """How often the search for the end of an interval doubles its reach, before the end is called infinite."""
 
 
-def without(model: Model, fit: Fit, columns: Iterable[int]) -> Fit:
+def without(model: Model, fit: RegressionFit, columns: Iterable[int]) -> RegressionFit:
     """The best fit with some coefficients at zero."""
     free = np.ones(model.size, dtype=bool)
     free[list(columns)] = False
     return maximise(model, np.where(free, model.start(), 0.0), free)
 
 
-def profile(model: Model, fit: Fit, at: int, stderr: float, height: float) -> tuple[float, float]:
+def profile(model: Model, fit: RegressionFit, at: int, stderr: float, height: float) -> tuple[float, float]:
     """The values of one coefficient whose best log-likelihood is within `height` of the greatest there is."""
     free = np.arange(model.size) != at
     best, reach = float(fit.theta[at]), float(np.sqrt(2 * height))
@@ -50,7 +50,7 @@ def _crossing(excess: Callable[[float], float], best: float, step: float, starts
     """The first place beyond `best`, in the direction of the step, where the excess is zero; else infinite."""
     del starts[1:]
     inside, outside = best, best + step
-    for _ in range(WIDENINGS):
+    for _ in range(MAX_WIDENINGS):
         if excess(outside) > 0:
             place: float = scipy.optimize.brentq(excess, inside, outside, xtol=1e-6 * abs(step), rtol=1e-12)
             return place

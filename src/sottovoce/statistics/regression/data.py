@@ -10,29 +10,29 @@ from functools import cached_property
 from itertools import product
 from typing import TYPE_CHECKING, Any
 
-from sottovoce.errors import ParameterError, SottovoceError
-from sottovoce.inference.answers import Law, numbers, yes_no
-from sottovoce.lazy import load
-from sottovoce.lazy import numpy as np
+from sottovoce.core.errors import ParameterError, SottovoceError
+from sottovoce.core.lazy import load
+from sottovoce.core.lazy import numpy as np
+from sottovoce.statistics.proportions.answers import AnswerLaw, numbers, yes_no
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from sottovoce.inference.regression.model import Array
+    from sottovoce.statistics.regression.model import Array
 
-PUBLIC = Law(None, 1.0, 0.0, 0.0)
+PUBLIC = AnswerLaw(None, 1.0, 0.0, 0.0)
 MOST_RANDOMIZED = 4
 """Randomized predictors: each doubles the hidden patterns, and the shares to be estimated with them."""
 
 
 @dataclass(frozen=True, eq=False)
-class Data:
+class RegressionData:
     """What a regression is fitted to: complete rows, and a model matrix for every hidden pattern."""
 
     formula: str
     outcome: str
     frame: pd.DataFrame
-    laws: Mapping[str, Law]
+    laws: Mapping[str, AnswerLaw]
     spec: Any
     latent: str | None
     dropped: int
@@ -130,7 +130,9 @@ class Data:
         return numbers(self.outcome, self.frame[self.outcome])
 
 
-def read(formula: str, frame: Any, design: Any, latent: str | None, weights: Any, binary: bool) -> tuple[Data, Array]:
+def read(
+    formula: str, frame: Any, design: Any, latent: str | None, weights: Any, binary: bool
+) -> tuple[RegressionData, Array]:
     """Check everything a user gave, leave out incomplete rows, and tell randomized columns from public ones.
 
     A binary outcome becomes zeros and ones, as randomized columns do. The weights of the rows come along.
@@ -154,7 +156,7 @@ def read(formula: str, frame: Any, design: Any, latent: str | None, weights: Any
     table = table.assign(**{name: yes_no(name, table[name], laws[name]) for name in coded})
     with _plainly(formula):
         spec = parsed.rhs.get_model_matrix(table, context={}, na_action="raise").model_spec
-    return Data(formula, outcome, table, laws, spec, latent, dropped, simulated), weight
+    return RegressionData(formula, outcome, table, laws, spec, latent, dropped, simulated), weight
 
 
 def variables(formula: str, latent: str | None, columns: list[str]) -> list[str]:
@@ -223,13 +225,13 @@ def _needed(latent: str | None, columns: list[str]) -> list[str]:
     return _in_order(parsed)
 
 
-def _laws(design: Any, outcome: str, used: list[str]) -> dict[str, Law]:
+def _laws(design: Any, outcome: str, used: list[str]) -> dict[str, AnswerLaw]:
     """The law of each variable of the formula. One design alone is that of the outcome."""
     designs = design if isinstance(design, Mapping) else {outcome: design}
     for name in designs:
         if name not in used:
             raise ParameterError(f"a design must be for a variable of the formula ({', '.join(used)}), got {name!r}")
-    laws = {name: Law.of(name, designs.get(name)) for name in used}
+    laws = {name: AnswerLaw.of(name, designs.get(name)) for name in used}
     hidden = [name for name in used if name != outcome and not laws[name].public]
     if len(hidden) > MOST_RANDOMIZED:
         raise ParameterError(f"at most {MOST_RANDOMIZED} predictors may be randomized, got {', '.join(hidden)}")

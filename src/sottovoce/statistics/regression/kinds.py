@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, ClassVar
 
-from sottovoce.inference.regression.result import RegressionResult
-from sottovoce.lazy import numpy as np
-from sottovoce.lazy import scipy
+from sottovoce.core.lazy import load, scipy
+from sottovoce.core.lazy import numpy as np
+from sottovoce.statistics.regression.result import RegressionResult
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from sottovoce.inference.regression.model import Array
+    from sottovoce.statistics.regression.model import Array
 
 
 class LogisticResult(RegressionResult):
@@ -22,10 +22,9 @@ class LogisticResult(RegressionResult):
 
     def odds_ratios(self, level: float = 0.95, method: str = "wald") -> pd.DataFrame:
         """By how much the odds of a true yes are multiplied by one more of each term, with intervals."""
-        frame = self.interval(level, method)
-        frame.insert(0, "odds ratio", self.params)
-        ratios: pd.DataFrame = frame.apply(np.exp)
-        return ratios
+        low, high = self.interval(level, method)
+        logs: pd.DataFrame = load("pandas").DataFrame({"odds ratio": self.params, "low": low, "high": high})
+        return logs.apply(np.exp)
 
     @property
     def pseudo_r2(self) -> float:

@@ -18,13 +18,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, NamedTuple, Protocol
 
-from sottovoce.lazy import numpy as np
-from sottovoce.lazy import scipy
+from sottovoce.core.lazy import numpy as np
+from sottovoce.core.lazy import scipy
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from sottovoce.inference.answers import Law
+    from sottovoce.statistics.proportions.answers import AnswerLaw
 
     Array = NDArray[np.float64]
 
@@ -40,7 +40,7 @@ class Curve(NamedTuple):
     bend: Array
 
 
-class Family(Protocol):
+class OutcomeFamily(Protocol):
     """What an outcome looks like, given its linear predictor."""
 
     extra: ClassVar[tuple[str, ...]]
@@ -60,7 +60,7 @@ class Bernoulli:
 
     extra: ClassVar[tuple[str, ...]] = ()
     reports: Array
-    law: Law
+    law: AnswerLaw
 
     def curve(self, eta: Array, extra: Array) -> Curve:
         if_no, if_yes = self.law.chances(self.reports)
@@ -124,7 +124,7 @@ class Model:
     and covariate. Weights are one for each person.
     """
 
-    family: Family
+    family: OutcomeFamily
     X: Array
     chances: Array
     Z: Array

@@ -5,23 +5,23 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from sottovoce.lazy import numpy as np
-from sottovoce.lazy import scipy
+from sottovoce.core.lazy import numpy as np
+from sottovoce.core.lazy import scipy
 
 if TYPE_CHECKING:
-    from sottovoce.inference.regression.model import Array, Model, Point
+    from sottovoce.statistics.regression.model import Array, Model, Point
 
 STEPS, HALVINGS = 100, 40
 TOLERANCE = 1e-12
 """Of the squared length of a step, in standard errors. One more step is then exact to the last digits."""
-LONGEST = 4.0
+MAX_LOGIT_STEP = 4.0
 """The most that a step may move anybody's logit: beyond it the likelihood is another function."""
-DRIFT = 1e-2
+DIVERGENT_LOGIT_STEP = 1e-2
 """A last step that still moves a logit by as much runs away to infinity, along a likelihood that hardly rises."""
 
 
 @dataclass(frozen=True, eq=False)
-class Fit:
+class RegressionFit:
     """Where the search ended, and whether that is a maximum inside."""
 
     theta: Array
@@ -34,19 +34,19 @@ class Fit:
     @property
     def diverged(self) -> bool:
         """Whether a linear predictor of the outcome runs away: a fitted probability is 0 or 1."""
-        return self.drift[0] > DRIFT
+        return self.drift[0] > DIVERGENT_LOGIT_STEP
 
     @property
     def edge(self) -> bool:
         """Whether one of the shares does: somewhere a hidden pattern has no share at all."""
-        return self.drift[1] > DRIFT
+        return self.drift[1] > DIVERGENT_LOGIT_STEP
 
     @property
     def converged(self) -> bool:
         return self.settled and not self.diverged
 
 
-def maximise(model: Model, start: Array, free: Array | None = None) -> Fit:
+def maximise(model: Model, start: Array, free: Array | None = None) -> RegressionFit:
     """Climb from `start` to a maximum over the free parameters (all, or those where `free` is true)."""
     free = np.ones(model.size, dtype=bool) if free is None else free
     theta, point, step = start, model(start), np.zeros(model.size)
@@ -57,21 +57,21 @@ def maximise(model: Model, start: Array, free: Array | None = None) -> Fit:
         reach = model.reach(step)
         if exact and length < TOLERANCE:
             return _end(model, theta, step, point, steps, free, reach)
-        found = _climb(model, theta, step * min(1.0, LONGEST / max(*reach, LONGEST)), point.loglik)
+        found = _climb(model, theta, step * min(1.0, MAX_LOGIT_STEP / max(*reach, MAX_LOGIT_STEP)), point.loglik)
         if found is None:
-            return Fit(theta, point, gradient, steps, exact and length < TOLERANCE**0.5, reach)
+            return RegressionFit(theta, point, gradient, steps, exact and length < TOLERANCE**0.5, reach)
         theta, point = found
-    return Fit(theta, point, (model.weights @ point.scores)[free], STEPS, False, reach)
+    return RegressionFit(theta, point, (model.weights @ point.scores)[free], STEPS, False, reach)
 
 
 def _end(
     model: Model, theta: Array, step: Array, point: Point, steps: int, free: Array, reach: tuple[float, float]
-) -> Fit:
+) -> RegressionFit:
     """Take the last step too, unless rounding makes it worse."""
     last = model(theta + step)
     if last.loglik >= point.loglik:
         theta, point = theta + step, last
-    return Fit(theta, point, (model.weights @ point.scores)[free], steps + 1, True, reach)
+    return RegressionFit(theta, point, (model.weights @ point.scores)[free], steps + 1, True, reach)
 
 
 def _direction(model: Model, point: Point, gradient: Array, free: Array) -> tuple[Array, bool]:

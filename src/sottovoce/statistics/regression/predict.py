@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from sottovoce.errors import ParameterError
-from sottovoce.inference.answers import yes_no, z_value
-from sottovoce.inference.regression.data import to_pandas
-from sottovoce.lazy import load, scipy
-from sottovoce.lazy import numpy as np
+from sottovoce.core.errors import ParameterError
+from sottovoce.core.lazy import load, scipy
+from sottovoce.core.lazy import numpy as np
+from sottovoce.statistics.proportions.answers import yes_no, z_value
+from sottovoce.statistics.regression.data import to_pandas
 
 if TYPE_CHECKING:
-    from sottovoce.inference.regression.model import Array
-    from sottovoce.inference.regression.result import RegressionResult
+    from sottovoce.statistics.regression.model import Array
+    from sottovoce.statistics.regression.result import RegressionResult
 
 
 def of_frame(result: RegressionResult, frame: Any, level: float | None) -> Any:

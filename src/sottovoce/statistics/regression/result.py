@@ -7,22 +7,23 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from sottovoce.errors import ParameterError
-from sottovoce.inference.answers import total_epsilon, z_value
-from sottovoce.inference.regression import compare, predict, summary
-from sottovoce.inference.regression.data import Data
-from sottovoce.inference.regression.model import Model
-from sottovoce.inference.regression.newton import Fit, solve
-from sottovoce.lazy import load
-from sottovoce.lazy import numpy as np
+from sottovoce.core.errors import ParameterError
+from sottovoce.core.lazy import load
+from sottovoce.core.lazy import numpy as np
+from sottovoce.estimates.interval import Interval
+from sottovoce.statistics.proportions.answers import total_epsilon, z_value
+from sottovoce.statistics.regression import compare, predict, summary
+from sottovoce.statistics.regression.data import RegressionData
+from sottovoce.statistics.regression.model import Model
+from sottovoce.statistics.regression.newton import RegressionFit, solve
 
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
 
-    from sottovoce.inference.regression.model import Array
-    from sottovoce.inference.regression.summary import Summary
-    from sottovoce.inference.result import TestResult
+    from sottovoce.statistics.hypothesis_result import TestResult
+    from sottovoce.statistics.regression.model import Array
+    from sottovoce.statistics.regression.summary import Summary
 
 METHODS = ("wald", "likelihood")
 
@@ -33,9 +34,9 @@ class RegressionResult:
 
     kind: ClassVar[str]
     measure: ClassVar[str]
-    data: Data
+    data: RegressionData
     model: Model
-    fit: Fit
+    fit: RegressionFit
     estimator: str
 
     # The fit.
@@ -94,7 +95,7 @@ class RegressionResult:
         return float("nan") if self.estimator == "corrected" else self._null.point.loglik
 
     @cached_property
-    def _null(self) -> Fit:
+    def _null(self) -> RegressionFit:
         return compare.without(self.model, self.fit, self._slopes) if self._slopes else self.fit
 
     @property
@@ -151,8 +152,8 @@ class RegressionResult:
 
     # What follows from it.
 
-    def interval(self, level: float = 0.95, method: str = "wald") -> pd.DataFrame:
-        """The low and high end of an interval for each coefficient.
+    def interval(self, level: float = 0.95, method: str = "wald") -> Interval[pd.Series[float]]:
+        """An interval for each coefficient: its ends are two series, by term.
 
         By Wald, a number of standard errors to each side; by likelihood, all values that a likelihood-ratio test
         would not reject, which is better for few answers or much noise, and slower.
@@ -161,11 +162,9 @@ class RegressionResult:
         if method not in METHODS:
             raise ParameterError(f"method must be one of {', '.join(METHODS)}, got {method!r}")
         if method == "wald":
-            ends = np.stack([self.params - z * self.stderr, self.params + z * self.stderr], axis=1)
-        else:
-            ends = self._profiles(z)
-        frame: pd.DataFrame = load("pandas").DataFrame(ends, self.data.terms, ["low", "high"])
-        return frame
+            return Interval(self.params - z * self.stderr, self.params + z * self.stderr, level)
+        low, high = self._profiles(z).T
+        return Interval(self._series(low, "low"), self._series(high, "high"), level)
 
     def _profiles(self, z: float) -> Array:
         if not self.is_likelihood:

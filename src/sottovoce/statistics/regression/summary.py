@@ -7,15 +7,15 @@ from html import escape
 from textwrap import wrap
 from typing import TYPE_CHECKING, Any
 
-from sottovoce.errors import ParameterError
-from sottovoce.lazy import numpy as np
-from sottovoce.lazy import scipy
-from sottovoce.render import html_table, interval_plot, plural, text_table
+from sottovoce.core.errors import ParameterError
+from sottovoce.core.lazy import numpy as np
+from sottovoce.core.lazy import scipy
+from sottovoce.estimates.render import html_table, interval_plot, plural, text_table
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from sottovoce.inference.regression.result import RegressionResult
+    from sottovoce.statistics.regression.result import RegressionResult
 
 
 WIDTH = 66
@@ -111,12 +111,10 @@ def caption(result: RegressionResult) -> str:
 
 
 def _rows(result: RegressionResult, level: float, method: str) -> list[dict[str, Any]]:
-    ends = result.interval(level, method)
+    low, high = result.interval(level, method)
     coef, error = result.params.to_numpy(), result.stderr.to_numpy()
     z = coef / error
-    columns = zip(
-        result.data.terms, coef, error, z, 2 * scipy.stats.norm.sf(np.abs(z)), *ends.to_numpy().T, strict=True
-    )
+    columns = zip(result.data.terms, coef, error, z, 2 * scipy.stats.norm.sf(np.abs(z)), low, high, strict=True)
     keys = ("term", "coef", "stderr", "z", "p_value", "low", "high")
     return [dict(zip(keys, (row[0], *map(float, row[1:])), strict=True)) for row in columns]
 

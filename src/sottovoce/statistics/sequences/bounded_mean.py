@@ -19,13 +19,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from sottovoce.errors import ParameterError
-from sottovoce.estimate import MeanEstimate
-from sottovoce.estimate.mean import Ends
-from sottovoce.inference.checks import check_level
-from sottovoce.lazy import numpy as np
-from sottovoce.lazy import scipy
+from sottovoce.core.errors import ParameterError
+from sottovoce.core.lazy import numpy as np
+from sottovoce.core.lazy import scipy
+from sottovoce.estimates import MeanEstimate
+from sottovoce.estimates.interval import Interval
 from sottovoce.mechanisms import Mean
+from sottovoce.statistics.checks import check_level
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -67,7 +67,7 @@ def _log_mixture(error: NDArray[np.float64], n: NDArray[np.float64], variance: f
     return mixed - float(np.log(2 * TILTS))
 
 
-def anytime_mean(mechanism: Mean, estimate: MeanEstimate, level: float = 0.95) -> Ends:
+def anytime_mean(mechanism: Mean, estimate: MeanEstimate, level: float = 0.95) -> Interval[float]:
     """An interval for the mean of the population that holds at every peek while reports come in.
 
     It surrounds the unbiased mean, and may reach beyond the range.
@@ -82,4 +82,4 @@ def anytime_mean(mechanism: Mean, estimate: MeanEstimate, level: float = 0.95) -
     if not isinstance(estimate, MeanEstimate):
         raise ParameterError(f"anytime_mean needs an estimate of a mean, got {estimate!r:.60}")
     half = float(reach(mechanism, estimate.n, level))
-    return Ends(estimate.mean - half, estimate.mean + half)
+    return Interval(estimate.mean - half, estimate.mean + half, level)

@@ -14,18 +14,19 @@ H. Robbins, Statistical methods related to the law of the iterated logarithm, An
 
 from __future__ import annotations
 
+from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
-from sottovoce.errors import ParameterError
-from sottovoce.estimate import Estimate, Shares
-from sottovoce.estimate.frequencies import Interval
-from sottovoce.inference.checks import check_level, check_share, check_whole
-from sottovoce.inference.search import last_kept
-from sottovoce.inference.sequence_plot import draw
-from sottovoce.lazy import numpy as np
-from sottovoce.lazy import scipy
+from sottovoce.core.errors import ParameterError
+from sottovoce.core.lazy import numpy as np
+from sottovoce.core.lazy import scipy
+from sottovoce.estimates import Estimate, Shares
+from sottovoce.estimates.interval import Interval
+from sottovoce.statistics.checks import check_level, check_share, check_whole
+from sottovoce.statistics.search import last_kept
+from sottovoce.statistics.sequences.plot import draw
 
-MOST = 2**53
+MAX_ANSWERS = 2**53
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -56,22 +57,24 @@ def _mixture(p: float, q: float) -> tuple[float, float]:
     return mean * total, (1 - mean) * total
 
 
-def anytime_ends(yes: Any, n: Any, p: float, q: float, alpha: float) -> Interval:
-    """The proportions at the ends of the interval: on either side of the estimate, where the evidence is 1/alpha.
-
-    Numbers of yes answers and of all answers may be arrays.
+def anytime_interval(
+    yes: Any, n: Any, p: float, q: float, level: float = 0.95, comparisons: int = 1
+) -> Interval[Floats]:
+    """The proportions on either side of the estimate where the evidence reaches 1/alpha, so that all comparisons hold
+    at once at the level: alpha is (1 - level) / comparisons. Numbers of yes answers and of all answers may be arrays.
     """
+    limit = -np.log((1 - check_level(level)) / comparisons)
     share = np.asarray(np.divide(yes, np.maximum(n, 1)), dtype=np.float64)
 
     def kept(rate: Floats) -> NDArray[np.bool_]:
-        low: NDArray[np.bool_] = log_evidence(yes, n, rate, p, q) < -np.log(alpha)
+        low: NDArray[np.bool_] = log_evidence(yes, n, rate, p, q) < limit
         return low
 
     ends = [(last_kept(kept, share, np.full_like(share, end)) - q) / (p - q) for end in (0.0, 1.0)]
-    return Interval(np.minimum(*ends), np.maximum(*ends))
+    return Interval(np.minimum(*ends), np.maximum(*ends), level)
 
 
-def anytime(estimate: Estimate | Shares, level: float = 0.95, simultaneous: bool = False) -> Interval:
+def anytime(estimate: Estimate | Shares, level: float = 0.95, simultaneous: bool = False) -> Interval[Floats]:
     """Intervals about the population for all values of an estimate, which hold at every peek while reports come in.
 
     Simultaneous ones hold for all values of the domain and at every peek at once (Bonferroni). As those of an estimate,
@@ -86,12 +89,11 @@ def anytime(estimate: Estimate | Shares, level: float = 0.95, simultaneous: bool
     """
     if not isinstance(estimate, Estimate | Shares):
         raise ParameterError(f"anytime needs an estimate of frequencies, got {estimate!r:.60}")
-    alpha = (1 - check_level(level)) / (estimate.domain.size if simultaneous else 1)
-    p, q = float(estimate.p), float(estimate.q)
+    p, q, comparisons = float(estimate.p), float(estimate.q), estimate.domain.size if simultaneous else 1
     if isinstance(estimate, Shares):
-        return anytime_ends(estimate.yes, estimate.asked, p, q, alpha)
-    low, high = anytime_ends(estimate.support, estimate.n, p, q, alpha)
-    return Interval(estimate._ordered(low), estimate._ordered(high))
+        return anytime_interval(estimate.yes, estimate.asked, p, q, level, comparisons)
+    low, high = anytime_interval(estimate.support, estimate.n, p, q, level, comparisons)
+    return Interval(estimate._ordered(low), estimate._ordered(high), level)
 
 
 class ConfidenceSequence:
@@ -111,7 +113,7 @@ class ConfidenceSequence:
     n = 400: 0.515 .. 0.829
     """
 
-    def __init__(self, p: Any, q: Any, level: float = 0.95, running: bool = False) -> None:
+    def __init__(self, p: float | Fraction, q: float | Fraction, level: float = 0.95, running: bool = False) -> None:
         self.p, self.q, self.level = check_share(p, "p"), check_share(q, "q"), check_level(level)
         if self.p == self.q:
             raise ParameterError(f"p must differ from q, or answers say nothing, got {self.p:g} twice")
@@ -120,7 +122,7 @@ class ConfidenceSequence:
         self.peeks: list[tuple[int, int, float, float]] = []
         """For each update: n, how many yes, and the ends of the interval."""
 
-    def update(self, yes: int, n: int) -> tuple[float, float]:
+    def update(self, yes: int, n: int) -> Interval[float]:
         """Count n more answers, with so many yes among them; the interval for all answers up to now."""
         yes, n = _check_answers(yes, n)
         self.yes, self.n = self.yes + yes, self.n + n
@@ -128,13 +130,13 @@ class ConfidenceSequence:
         if self.running and self.peeks:
             low, high = max(low, self.peeks[-1][2]), min(high, self.peeks[-1][3])
         self.peeks.append((self.n, self.yes, low, high))
-        return low, high
+        return Interval(low, high, self.level)
 
-    def interval(self, yes: int, n: int) -> tuple[float, float]:
+    def interval(self, yes: int, n: int) -> Interval[float]:
         """The interval for so many yes among n answers in all, cut to [0, 1]; nothing is counted."""
         yes, n = _check_answers(yes, n)
-        low, high = anytime_ends(yes, n, self.p, self.q, 1 - self.level)
-        return float(low.clip(0, 1)), float(high.clip(0, 1))
+        low, high = anytime_interval(yes, n, self.p, self.q, self.level)
+        return Interval(float(low.clip(0, 1)), float(high.clip(0, 1)), self.level)
 
     def p_value(self, proportion: float) -> float:
         """An anytime-valid p-value of a proportion, from all peeks up to now: the inverse of the largest evidence."""
@@ -152,7 +154,7 @@ class ConfidenceSequence:
 
 def _check_answers(yes: object, n: object) -> tuple[int, int]:
     answers, counted = check_whole(n, "n"), check_whole(yes, "yes")
-    if answers > MOST:
+    if answers > MAX_ANSWERS:
         raise ParameterError(f"n must be at most 2^53, got {answers!r:.40}")
     if counted > answers:
         raise ParameterError(f"yes must be at most n, got {counted} of {answers}")

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from sottovoce.errors import ParameterError
-from sottovoce.inference.intervals import interval
-from sottovoce.inference.panels import panel, tidy
-from sottovoce.lazy import numpy as np
-from sottovoce.render import ACCENT, INK, TRUTH
+from sottovoce.core.errors import ParameterError
+from sottovoce.core.lazy import numpy as np
+from sottovoce.estimates.render import ACCENT, INK, TRUTH
+from sottovoce.statistics.panels import panel, tidy
+from sottovoce.statistics.proportions.intervals import interval
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from sottovoce.inference.sequences import ConfidenceSequence
+    from sottovoce.statistics.sequences.confidence_sequence import ConfidenceSequence
 
-MOST = 200
+MAX_PEEKS_DRAWN = 200
 """Peeks drawn: of more, so many in even steps."""
 
 
@@ -25,9 +25,11 @@ def draw(watch: ConfidenceSequence, truth: float | None, ax: Axes | None) -> Axe
     if ax is None:
         ax = panel(7, 3.6)
     peeks = [peek for peek in watch.peeks if peek[0]]
-    shown = [peeks[at] for at in np.unique(np.linspace(0, len(peeks) - 1, MOST).round().astype(int))]
+    shown = [peeks[at] for at in np.unique(np.linspace(0, len(peeks) - 1, MAX_PEEKS_DRAWN).round().astype(int))]
     n, yes, low, high = (np.array(column) for column in zip(*shown, strict=True))
-    once = np.array([interval("wilson", y, m, watch.p, watch.q, watch.level) for m, y in zip(n, yes, strict=True)])
+    once = np.array(
+        [tuple(interval("wilson", y, m, watch.p, watch.q, watch.level)) for m, y in zip(n, yes, strict=True)]
+    )
     estimate = (yes / n - watch.q) / (watch.p - watch.q)
     level = f"{100 * watch.level:.12g}%"
     ax.fill_between(n, low, high, color=ACCENT, alpha=0.22, linewidth=0, label=f"{level} at every peek")

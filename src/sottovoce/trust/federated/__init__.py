@@ -1,18 +1,18 @@
 """Several curators, each with some people's answers: noise from each, secure sums, the intersection of two sets."""
 
-from sottovoce.models.federated.curators import Federated, SecureSum, add_noisy
-from sottovoce.models.federated.divisible import DivisibleLaplace
-from sottovoce.models.federated.intersection import (
+from sottovoce.trust.federated.curators import Federated, SecureSum, add_noisy
+from sottovoce.trust.federated.divisible import DivisibleLaplace
+from sottovoce.trust.federated.intersection import (
     Intersections,
     both_randomized,
     compare_intersections,
     one_randomized,
     secure,
 )
-from sottovoce.models.federated.law import NoiseLaw
-from sottovoce.models.federated.parties import Coalition, Parties, secure_sum
-from sottovoce.models.federated.queries import Average, Histogram, Query, query
-from sottovoce.models.federated.sharing import Additive, Shamir, Sharing
+from sottovoce.trust.federated.law import NoiseLaw
+from sottovoce.trust.federated.parties import Coalition, Parties, secure_sum
+from sottovoce.trust.federated.queries import Average, Histogram, Query, query
+from sottovoce.trust.federated.sharing import Additive, Shamir, Sharing
 
 __all__ = [
     "Additive",

@@ -7,21 +7,22 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from sottovoce.errors import ParameterError
-from sottovoce.lazy import numpy as np
-from sottovoce.models.base import Release, TrustModel
-from sottovoce.models.central import Central, _sensitivity
-from sottovoce.models.federated.divisible import DivisibleLaplace
-from sottovoce.models.federated.law import NoiseLaw
-from sottovoce.models.federated.parties import Parties, secure_sum
-from sottovoce.models.federated.queries import Query, Row
-from sottovoce.models.synthetic import MAX_PEOPLE, check_whole
-from sottovoce.randomness import Keystream
+from sottovoce.core.errors import ParameterError
+from sottovoce.core.lazy import numpy as np
+from sottovoce.core.randomness import Keystream
+from sottovoce.estimates.interval import Interval
+from sottovoce.trust.base import Release, TrustModel
+from sottovoce.trust.central import Central, _sensitivity
+from sottovoce.trust.federated.divisible import DivisibleLaplace
+from sottovoce.trust.federated.law import NoiseLaw
+from sottovoce.trust.federated.parties import Parties, secure_sum
+from sottovoce.trust.federated.queries import Query, QueryRow
+from sottovoce.trust.synthetic import MAX_PEOPLE, check_whole
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from sottovoce.domain import Domain
+    from sottovoce.core.domain import Domain
 
 
 @dataclass(frozen=True)
@@ -31,8 +32,8 @@ class Federated(TrustModel):
     One curator is the central model; as many as people is a local one, in which everybody adds noise to their own
     answer. The error of a count grows like the square root of their number.
 
-    >>> from sottovoce.domain import Domain
-    >>> [round(Federated(k).stderr(10_000, Domain(10), 1.0) * 10_000, 1) for k in (1, 100, 10_000)]
+    >>> from sottovoce.core.domain import Domain
+    >>> [round(Federated(k).stderr(Domain(10), 1.0, 10_000) * 10_000, 1) for k in (1, 100, 10_000)]
     [2.8, 28.0, 279.9]
     """
 
@@ -49,18 +50,17 @@ class Federated(TrustModel):
         return f"federated {self.curators:,}" + ("" if self.engine is None else f" {self.engine}")
 
     def release(
-        self, codes: NDArray[np.integer], domain: Domain, epsilon: float, stream: Keystream, level: float = 0.95
+        self, domain: Domain, epsilon: float, codes: NDArray[np.integer], stream: Keystream, level: float = 0.95
     ) -> Release:
         noise = Central(self.engine)._noise(domain, epsilon, stream.simulated)
         told = _told(codes, domain, self.curators)
         noisy = np.array(noise.release(told.ravel(), stream)).reshape(told.shape)
         each = f"discrete Laplace noise by {noise.by}, sensitivity {noise.sensitivity}"
         reach = NoiseLaw(Fraction(noise.ratio), Fraction(self.curators)).reach(level)
-        return _release(
-            noisy.sum(axis=0), codes.size, reach, noise.epsilon, f"{self.curators:,} curators, each with {each}"
-        )
+        by = f"{self.curators:,} curators, each with {each}"
+        return _release(noisy.sum(axis=0), codes.size, reach, level, noise.epsilon, by)
 
-    def stderr(self, n: int, domain: Domain, epsilon: float) -> float:
+    def stderr(self, domain: Domain, epsilon: float, n: int) -> float:
         return DivisibleLaplace(epsilon, _sensitivity(domain)).law(self.curators).stderr / n
 
 
@@ -68,8 +68,8 @@ class Federated(TrustModel):
 class SecureSum(TrustModel):
     """The curators add up their counts under secret sharing, with shares of noise inside: the error stays as k grows.
 
-    >>> from sottovoce.domain import Domain
-    >>> [round(SecureSum(Parties(k)).stderr(10_000, Domain(10), 1.0) * 10_000, 1) for k in (4, 40, 400)]
+    >>> from sottovoce.core.domain import Domain
+    >>> [round(SecureSum(Parties(k)).stderr(Domain(10), 1.0, 10_000) * 10_000, 1) for k in (4, 40, 400)]
     [4.0, 4.7, 4.8]
     """
 
@@ -81,16 +81,16 @@ class SecureSum(TrustModel):
         return f"secure sum {self.parties.curators:,}"
 
     def release(
-        self, codes: NDArray[np.integer], domain: Domain, epsilon: float, stream: Keystream, level: float = 0.95
+        self, domain: Domain, epsilon: float, codes: NDArray[np.integer], stream: Keystream, level: float = 0.95
     ) -> Release:
         noise = self._noise(domain, epsilon)
         total = secure_sum(_told(codes, domain, self.parties.curators), self.parties, noise, stream)
         reach = noise.law(self.parties.curators).reach(level)
         p = self.parties
         by = f"{p.curators:,} curators, {p.threshold:,} may collude, {p.dropouts:,} drop out; {p.noise} noise"
-        return _release(total, codes.size, reach, noise.epsilon, by)
+        return _release(total, codes.size, reach, level, noise.epsilon, by)
 
-    def stderr(self, n: int, domain: Domain, epsilon: float) -> float:
+    def stderr(self, domain: Domain, epsilon: float, n: int) -> float:
         return self._noise(domain, epsilon).law(self.parties.curators).stderr / n
 
     def _noise(self, domain: Domain, epsilon: float) -> DivisibleLaplace:
@@ -99,10 +99,10 @@ class SecureSum(TrustModel):
 
 def add_noisy(
     query: Query, people: Sequence[Iterable[Any]], epsilon: float, seed: int | None = None, level: float = 0.95
-) -> list[Row]:
+) -> list[QueryRow]:
     """A histogram, or a sum and a mean, when each curator publishes those of its people with noise of its own.
 
-    >>> from sottovoce.models.federated import Average
+    >>> from sottovoce.trust.federated import Average
     >>> ages = [[30, 41, None, 52], [63, 28, 35], [47, 51, 90]]
     >>> [row.label for row in add_noisy(Average(0, 100), ages, epsilon=1.0, seed=1)]
     ['people', 'sum', 'mean']
@@ -123,6 +123,6 @@ def _told(codes: NDArray[np.integer], domain: Domain, curators: int) -> NDArray[
     return rows[:, 1:] if _sensitivity(domain) == 1 else rows
 
 
-def _release(total: NDArray[Any], n: int, reach: int, epsilon: float, by: str) -> Release:
+def _release(total: NDArray[Any], n: int, reach: int, level: float, epsilon: float, by: str) -> Release:
     frequency = (np.concatenate([[n - total[0]], total]) if total.size == 1 else total) / n
-    return Release(frequency, frequency - reach / n, frequency + reach / n, epsilon, by)
+    return Release(frequency, Interval(frequency - reach / n, frequency + reach / n, level), epsilon, by)

@@ -6,13 +6,13 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
-from sottovoce.errors import ParameterError
-from sottovoce.lazy import numpy as np
-from sottovoce.models.federated.law import NoiseLaw
-from sottovoce.models.noise import DiscreteLaplace
-from sottovoce.models.synthetic import check_whole
-from sottovoce.privacy import GRID, Probability
-from sottovoce.randomness import Keystream
+from sottovoce.core.errors import ParameterError
+from sottovoce.core.lazy import numpy as np
+from sottovoce.core.privacy import GRID, Probability
+from sottovoce.core.randomness import Keystream
+from sottovoce.trust.federated.law import NoiseLaw
+from sottovoce.trust.noise import DiscreteLaplace
+from sottovoce.trust.synthetic import check_whole
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

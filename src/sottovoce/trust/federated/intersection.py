@@ -15,14 +15,14 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from sottovoce.errors import ParameterError
-from sottovoce.lazy import numpy as np
+from sottovoce.core.errors import ParameterError
+from sottovoce.core.lazy import numpy as np
+from sottovoce.core.privacy import check_epsilon
+from sottovoce.core.randomness import Keystream
+from sottovoce.estimates.render import text_table
 from sottovoce.mechanisms import RandomizedResponse
-from sottovoce.models.noise import DiscreteLaplace
-from sottovoce.models.synthetic import MAX_VALUES, check_whole
-from sottovoce.privacy import check_epsilon
-from sottovoce.randomness import Keystream
-from sottovoce.render import text_table
+from sottovoce.trust.noise import DiscreteLaplace
+from sottovoce.trust.synthetic import MAX_VALUES, check_whole
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from sottovoce.errors import ParameterError, Refusal
-from sottovoce.lazy import numpy as np
-from sottovoce.models.federated.divisible import MAX_CURATORS, DivisibleLaplace
-from sottovoce.models.federated.sharing import Additive, Shamir, Sharing
-from sottovoce.models.synthetic import check_whole
-from sottovoce.randomness import Keystream
+from sottovoce.core.errors import ParameterError, Refusal
+from sottovoce.core.lazy import numpy as np
+from sottovoce.core.randomness import Keystream
+from sottovoce.trust.federated.divisible import MAX_CURATORS, DivisibleLaplace
+from sottovoce.trust.federated.sharing import Additive, Shamir, Sharing
+from sottovoce.trust.synthetic import check_whole
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -21,7 +21,7 @@ SHARINGS = ("shamir", "additive")
 MAX_CELLS = 2**22
 """Numbers in a column times curators: what one curator sends stays below fifty megabytes."""
 
-TOGETHER = 2**14
+NUMBERS_AT_A_TIME = 2**14
 """Numbers that are shared at a time, whosever they are."""
 
 
@@ -161,7 +161,7 @@ def secure_sum(
     """
     scheme, rows = parties.scheme(), _rows(columns, parties.curators)
     sums: NDArray[np.uint64] | None = None
-    step = max(1, TOGETHER // rows.shape[1])
+    step = max(1, NUMBERS_AT_A_TIME // rows.shape[1])
     for at in range(0, parties.curators, step):
         part = rows[at : at + step]
         noisy = part + noise.draw(part.size, stream).reshape(part.shape)

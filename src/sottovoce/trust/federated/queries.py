@@ -13,23 +13,23 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from sottovoce.domain.values import is_missing
-from sottovoce.errors import ParameterError
-from sottovoce.lazy import numpy as np
-from sottovoce.models.synthetic import MAX_VALUES, check_whole
-from sottovoce.privacy import to_float
+from sottovoce.core.domain.values import is_missing
+from sottovoce.core.errors import ParameterError
+from sottovoce.core.lazy import numpy as np
+from sottovoce.core.privacy import to_float
+from sottovoce.trust.synthetic import MAX_VALUES, check_whole
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from sottovoce.models.federated.law import NoiseLaw
+    from sottovoce.trust.federated.law import NoiseLaw
 
 MAX_STEPS = 1000
 OUTSIDE = ("clip", "refuse")
 
 
 @dataclass(frozen=True)
-class Row:
+class QueryRow:
     """One number of a result, with its standard error and the ends of its interval. None labels missing answers."""
 
     label: str | None
@@ -63,7 +63,7 @@ class Query(ABC):
         """The largest number that the column of so many people can hold."""
 
     @abstractmethod
-    def rows(self, total: NDArray[np.int64], law: NoiseLaw, level: float = 0.95) -> list[Row]:
+    def rows(self, total: NDArray[np.int64], law: NoiseLaw, level: float = 0.95) -> list[QueryRow]:
         """What a total with such noise says."""
 
     @abstractmethod
@@ -125,11 +125,11 @@ class Histogram(Query):
     def most(self, people: int) -> int:
         return people
 
-    def rows(self, total: NDArray[np.int64], law: NoiseLaw, level: float = 0.95) -> list[Row]:
+    def rows(self, total: NDArray[np.int64], law: NoiseLaw, level: float = 0.95) -> list[QueryRow]:
         reach = law.reach(level)
         labels: tuple[str | None, ...] = (*self.labels, None) if self.missing else self.labels
         pairs = zip(labels, map(int, total), strict=True)
-        return [Row(label, count, law.stderr, count - reach, count + reach) for label, count in pairs]
+        return [QueryRow(label, count, law.stderr, count - reach, count + reach) for label, count in pairs]
 
     def to_dict(self) -> dict[str, Any]:
         values = self.values if isinstance(self.values, int) else list(self.values)
@@ -188,7 +188,7 @@ class Average(Query):
     def most(self, people: int) -> int:
         return people * self.steps
 
-    def rows(self, total: NDArray[np.int64], law: NoiseLaw, level: float = 0.95) -> list[Row]:
+    def rows(self, total: NDArray[np.int64], law: NoiseLaw, level: float = 0.95) -> list[QueryRow]:
         """Intervals hold for all three together: each sum is within its reach with half of what may go wrong."""
         up, down = map(float, total)
         all_, width, reach = up + down, self.high - self.low, law.reach((1 + level) / 2)
@@ -197,15 +197,15 @@ class Average(Query):
         if all_ > 2 * reach:
             error = width * law.stderr * math.hypot(up, down) / all_**2
             ends = [min(max(self.low + width * (up + r) / all_, self.low), self.high) for r in (-reach, reach)]
-            rows.append(Row("mean", self.low + width * up / all_, error, ends[0], ends[1]))
+            rows.append(QueryRow("mean", self.low + width * up / all_, error, ends[0], ends[1]))
         else:
-            rows.append(Row("mean", math.nan, math.inf, self.low, self.high))
+            rows.append(QueryRow("mean", math.nan, math.inf, self.low, self.high))
         return rows
 
     @staticmethod
-    def _linear(label: str, up: float, down: float, a: float, b: float, stderr: float, reach: int) -> Row:
+    def _linear(label: str, up: float, down: float, a: float, b: float, stderr: float, reach: int) -> QueryRow:
         value, away = a * up + b * down, (abs(a) + abs(b)) * reach
-        return Row(label, value, stderr * math.hypot(a, b), value - away, value + away)
+        return QueryRow(label, value, stderr * math.hypot(a, b), value - away, value + away)
 
     def to_dict(self) -> dict[str, Any]:
         return {"kind": self.kind, "low": self.low, "high": self.high, "steps": self.steps, "outside": self.outside}

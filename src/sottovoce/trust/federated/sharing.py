@@ -14,13 +14,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from sottovoce.errors import ParameterError, ReportError
-from sottovoce.field import is_prime
-from sottovoce.lazy import numpy as np
-from sottovoce.models.federated.divisible import MAX_CURATORS
-from sottovoce.models.synthetic import check_whole
-from sottovoce.privacy import GRID
-from sottovoce.randomness import SYSTEM, Keystream
+from sottovoce.core.errors import ParameterError, ReportError
+from sottovoce.core.field import is_prime
+from sottovoce.core.lazy import numpy as np
+from sottovoce.core.privacy import GRID
+from sottovoce.core.randomness import SYSTEM, Keystream
+from sottovoce.trust.federated.divisible import MAX_CURATORS
+from sottovoce.trust.synthetic import check_whole
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -29,11 +29,11 @@ if TYPE_CHECKING:
 
 MERSENNE = 2**61 - 1
 WORD = 2**64
-MOST = 2**48
+MAX_COUNT = 2**48
 """The largest count, either way, that one curator may share: a thousand of them stay far from wrapping around."""
 
-LIMB = 20
-WIDTH = 512
+LIMB_BITS = 20
+NUMBERS_AT_A_TIME = 512
 """Numbers that are split at a time, so that their differences stay in the processor's cache."""
 
 
@@ -55,7 +55,7 @@ class Sharing(ABC):
         counts = np.asarray(column)
         if counts.ndim != 1 or counts.dtype.kind not in "iu" or not counts.size:
             raise ParameterError("what is shared must be a column of at least one whole number")
-        if int(counts.max()) > MOST or int(counts.min()) < -MOST:
+        if int(counts.max()) > MAX_COUNT or int(counts.min()) < -MAX_COUNT:
             raise ParameterError("a count must be at most 2^48 either way to be shared")
         random = np.stack([self._uniform(counts.size, stream) for _ in range(self.threshold)]) if self.threshold else (
             np.empty((0, counts.size), dtype=np.uint64))  # fmt: skip
@@ -174,7 +174,7 @@ class Shamir(Sharing):
     array([ 5, -2])
     >>> five.join({0: pieces[0], 3: pieces[3]})
     Traceback (most recent call last):
-    sottovoce.errors.ReportError: 3 pieces are needed to tell a sum, got 2
+    sottovoce.core.errors.ReportError: 3 pieces are needed to tell a sum, got 2
 
     A. Shamir, How to Share a Secret, Communications of the ACM 1979.
     """
@@ -194,8 +194,8 @@ class Shamir(Sharing):
         """A polynomial is known from its values at 0 .. threshold, here the number and random ones."""
         pieces = np.empty((self.curators, residues.size), dtype=np.uint64)
         values = np.vstack([residues[None], random])
-        for at in range(0, residues.size, WIDTH):
-            self._extend(values[:, at : at + WIDTH], pieces[:, at : at + WIDTH])
+        for at in range(0, residues.size, NUMBERS_AT_A_TIME):
+            self._extend(values[:, at : at + NUMBERS_AT_A_TIME], pieces[:, at : at + NUMBERS_AT_A_TIME])
         return pieces
 
     def _extend(self, values: Column, pieces: Column) -> None:
@@ -248,8 +248,8 @@ class Shamir(Sharing):
         if self.modulus < 2**32:
             return column * np.uint64(factor) % np.uint64(self.modulus)
         total = np.zeros_like(column)
-        for at in range(61 // LIMB * LIMB, -1, -LIMB):
-            total = self.add(_by_small(total, 1 << LIMB), _by_small(column, factor >> at & (1 << LIMB) - 1))
+        for at in range(61 // LIMB_BITS * LIMB_BITS, -1, -LIMB_BITS):
+            total = self.add(_by_small(total, 1 << LIMB_BITS), _by_small(column, factor >> at & (1 << LIMB_BITS) - 1))
         return total
 
 

@@ -8,22 +8,22 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
-from sottovoce.errors import ParameterError
+from sottovoce.core.errors import ParameterError
+from sottovoce.core.privacy import MAX_EPSILON, check_epsilon, rounded_up
+from sottovoce.estimates.render import plural
 from sottovoce.mechanisms import Mechanism
-from sottovoce.mechanisms.longitudinal import Longitudinal
-from sottovoce.models.shuffle.bounds import (
+from sottovoce.mechanisms.longitudinal.base import Longitudinal
+from sottovoce.trust.shuffle.bounds import (
     MAX_REPORTS,
     MAX_SUMMED,
-    Batch,
+    AccountedBatch,
     Target,
     check_delta,
     check_reports,
     check_target,
 )
-from sottovoce.models.shuffle.rounds import MAX_ROUNDS, over_rounds
-from sottovoce.models.synthetic import check_whole
-from sottovoce.privacy import MAX_EPSILON, check_epsilon, rounded_up
-from sottovoce.render import plural
+from sottovoce.trust.shuffle.rounds import MAX_ROUNDS, over_rounds
+from sottovoce.trust.synthetic import check_whole
 
 METHODS = {
     "exact": "the exact divergence of counts of noisy bits",
@@ -37,7 +37,7 @@ PRECISION = 1e-4
 
 @dataclass(frozen=True)
 class Shuffled:
-    """The privacy of shuffled batches. Made by `shuffle_epsilon`.
+    """The privacy of shuffled batches. Made by `shuffle_epsilon`, `shuffle_local_epsilon` and `shuffle_n`.
 
     Whoever sees only the shuffled reports learns at most `upper` (at delta) about any one person. Some two data sets
     show that it cannot be less than `lower`. `local` is what remains if the shuffler tells who sent what.
@@ -108,7 +108,7 @@ def shuffle_epsilon(mechanism: Target, n: int, delta: float, rounds: int = 1) ->
 def shuffle_upper(mechanism: Target, n: int, delta: float, rounds: int = 1) -> float:
     """`shuffle_epsilon(...).upper` alone, at half the work: what a device needs to know."""
     target, n, delta, rounds = _checked(mechanism, n, delta, rounds)
-    batch = Batch(target, n, delta)
+    batch = AccountedBatch(target, n, delta)
     return _told(over_rounds(batch, rounds) if rounds > 1 else batch.upper()[0])
 
 
@@ -129,7 +129,7 @@ def _told(epsilon: float) -> float:
 
 @lru_cache(maxsize=256)
 def _shuffled(target: Target, n: int, delta: float, rounds: int) -> Shuffled:
-    batch = Batch(target, n, delta)
+    batch = AccountedBatch(target, n, delta)
     upper, method = batch.upper()
     lower = min(batch.lower(upper), upper)
     if rounds > 1:
@@ -139,22 +139,30 @@ def _shuffled(target: Target, n: int, delta: float, rounds: int) -> Shuffled:
 
 def shuffle_local_epsilon(
     epsilon: float, n: int, delta: float, build: Callable[[float], Mechanism] | None = None
-) -> float:
-    """The largest epsilon0 of one report with which a shuffled batch of n honest reports is (epsilon, delta)-private.
+) -> Shuffled:
+    """The (epsilon, delta)-private batch of n honest reports with the largest epsilon0 of one report, `local`.
 
     It holds for any mechanism, or for those that `build` makes of an epsilon0, which may often have a larger one.
 
     >>> from sottovoce.mechanisms import KRR
-    >>> round(shuffle_local_epsilon(0.5, 10_000, 1e-6), 2)
+    >>> round(shuffle_local_epsilon(0.5, 10_000, 1e-6).local, 2)
     3.7
-    >>> round(shuffle_local_epsilon(0.5, 10_000, 1e-6, lambda e: KRR(16, epsilon=e)), 2)
+    >>> round(shuffle_local_epsilon(0.5, 10_000, 1e-6, lambda e: KRR(16, epsilon=e)).local, 2)
     4.48
     """
+    largest = largest_local_epsilon(epsilon, n, delta, build)
+    return shuffle_epsilon(build(largest) if build else largest, n, delta)
+
+
+def largest_local_epsilon(
+    epsilon: float, n: int, delta: float, build: Callable[[float], Mechanism] | None = None
+) -> float:
+    """The largest epsilon0 alone: at less work than `shuffle_local_epsilon`."""
     epsilon, n, delta = check_epsilon(epsilon), check_reports(n), check_delta(delta)
     make: Callable[[float], Target] = build or (lambda local: local)
 
     def holds(local: float, whole: bool) -> bool:
-        return Batch(check_target(make(local)), n, delta).holds(epsilon, whole)
+        return AccountedBatch(check_target(make(local)), n, delta).holds(epsilon, whole)
 
     return _largest(holds, epsilon, float(MAX_EPSILON))
 
@@ -172,18 +180,23 @@ def _largest(holds: Callable[[float, bool], bool], safe: float, top: float) -> f
     return low
 
 
-def shuffle_n(mechanism: Target, epsilon: float, delta: float) -> int:
-    """About the least number of honest reports whose shuffled batch is (epsilon, delta)-private.
+def shuffle_n(mechanism: Target, epsilon: float, delta: float) -> Shuffled:
+    """The (epsilon, delta)-private batch of about the least number of honest reports, `n`.
 
-    >>> shuffle_n(1.0, epsilon=0.1, delta=1e-6) < 4000
+    >>> shuffle_n(1.0, epsilon=0.1, delta=1e-6).n < 4000
     True
     """
+    return shuffle_epsilon(mechanism, least_reports(mechanism, epsilon, delta), delta)
+
+
+def least_reports(mechanism: Target, epsilon: float, delta: float) -> int:
+    """The number alone: at less work than `shuffle_n`."""
     target, epsilon, delta = check_target(mechanism), check_epsilon(epsilon), check_delta(delta)
 
     def holds(n: int, whole: bool = False) -> bool:
-        return Batch(target, n, delta).holds(epsilon, whole)
+        return AccountedBatch(target, n, delta).holds(epsilon, whole)
 
-    low, high, most = 0, 1, MAX_REPORTS if Batch(target, 1, delta).bits else MAX_SUMMED
+    low, high, most = 0, 1, MAX_REPORTS if AccountedBatch(target, 1, delta).bits else MAX_SUMMED
     beyond = f"epsilon needs more than {most:,} reports, got {epsilon:g} at delta {delta:g}"
     while not holds(high):
         if high >= most:

@@ -5,7 +5,7 @@ Shuffled, all that can be seen is how many ones there are. With one message this
 
 *The worst change of an answer* is from no bit set to all. The number of ones has the monotone likelihood ratio in the
 number of bits set, so that the best test is a threshold, and more bits changed only move the two laws farther apart.
-The opposite change is the same with ones and zeros swapped. Bits set at random are a mixture, which is no worse.
+The opposite change is the same with ones and zeros swapped. BitCounts set at random are a mixture, which is no worse.
 
 *The worst answers of the others* are looked for: the others' bits matter only through how many of them are set. Where
 there are too many counts to try each, every count is compared with the next smaller one of a grid and as many bits
@@ -21,10 +21,18 @@ from fractions import Fraction
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from sottovoce.lazy import numpy as np
-from sottovoce.lazy import scipy
-from sottovoce.models.shuffle.lattice import GONE, HUGE, LEAST, STAGE, TAIL, UNIT, log_size
-from sottovoce.models.shuffle.solve import least, normal_epsilon
+from sottovoce.core.lazy import numpy as np
+from sottovoce.core.lazy import scipy
+from sottovoce.trust.shuffle.lattice import (
+    MAX_EXPONENT,
+    NEGLIGIBLE_EXPONENT,
+    ROUNDING_UNIT,
+    STAGE_ERROR,
+    TAIL_EXPONENT,
+    UNDERFLOW,
+    log_size,
+)
+from sottovoce.trust.shuffle.solve import least, normal_epsilon
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -32,10 +40,10 @@ if TYPE_CHECKING:
 CELLS = 2**22
 """Probabilities that are looked at for all counts of ones among the others together: 64 MB for the two laws."""
 
-LEAST_ROWS = 4
+MIN_ROWS = 4
 """Counts that are tried at least, if there are as many."""
 
-CHUNK = 2**19
+CELLS_AT_A_TIME = 2**19
 """Probabilities at a time, so that they stay in the processor's cache."""
 
 
@@ -66,7 +74,7 @@ class Rows:
         gap = (self.off + self.slip) - ratio * (self.on - self.slip - self.outside)
         positive = np.logical_and.accumulate(gap > 0, axis=1)  # By the monotone ratio nothing comes after.
         gap *= positive
-        total = (self._weighed(gap) + self._first_weight * self.outside) * (1 + 1e-9) + LEAST
+        total = (self._weighed(gap) + self._first_weight * self.outside) * (1 + 1e-9) + UNDERFLOW
         return np.where(positive[:, -1] & (self.outside > 0), 1.0, total)
 
     def lower(self, epsilon: float) -> float:
@@ -80,7 +88,7 @@ class Rows:
     @property
     def _first_weight(self) -> NDArray[np.float64]:
         """What turns a tilted probability of the first law into a true one, in the first place of each row."""
-        first: NDArray[np.float64] = np.exp(np.minimum(self.scale - self.tilt * self.first, HUGE))
+        first: NDArray[np.float64] = np.exp(np.minimum(self.scale - self.tilt * self.first, MAX_EXPONENT))
         return first
 
     def _weighed(self, gap: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -90,20 +98,20 @@ class Rows:
         that one from leaving the range of floats. Rows so wide that the places' weights would leave it are short.
         """
         places = np.arange(gap.shape[1], dtype=np.float64)
-        if abs(self.tilt) * gap.shape[1] > 2 * HUGE:
+        if abs(self.tilt) * gap.shape[1] > 2 * MAX_EXPONENT:
             exponents = self.scale[:, None] - self.tilt * (self.first[:, None] + places)
-            plain: NDArray[np.float64] = (gap * np.exp(np.minimum(exponents, HUGE))).sum(axis=1)
+            plain: NDArray[np.float64] = (gap * np.exp(np.minimum(exponents, MAX_EXPONENT))).sum(axis=1)
             return plain
         middle = gap.shape[1] // 2
         tilted = np.maximum(gap @ np.exp(-self.tilt * (places - middle)), 0.0)
         with np.errstate(divide="ignore"):
             logs = np.log(tilted) + self.scale - self.tilt * (self.first + middle)
-        total: NDArray[np.float64] = np.exp(np.minimum(logs, HUGE))
+        total: NDArray[np.float64] = np.exp(np.minimum(logs, MAX_EXPONENT))
         return total
 
 
 @dataclass(frozen=True)
-class Bits:
+class BitCounts:
     """The accounting of shuffled noisy bits. `delta` is the level around which it is sharpest."""
 
     n: int
@@ -136,7 +144,7 @@ class Bits:
 
     @cached_property
     def _stride(self) -> int:
-        rows = max(self.cells // self._size, LEAST_ROWS)
+        rows = max(self.cells // self._size, MIN_ROWS)
         return 0 if self._others < rows else math.ceil(self._others / rows)
 
     @cached_property
@@ -155,7 +163,7 @@ class Bits:
     @cached_property
     def _grid(self) -> list[Rows]:
         """The counts that are tried, with a stride of bits fewer."""
-        ones, part = self._starts, max(1, CHUNK // self._size)
+        ones, part = self._starts, max(1, CELLS_AT_A_TIME // self._size)
         return [self._rows(ones[at : at + part], self._others - self._stride) for at in range(0, ones.size, part)]
 
     # The law of a count.
@@ -171,7 +179,7 @@ class Bits:
     def _reach(self) -> int:
         """Bernstein's bound of how far a tilted count strays, with the largest variance a bit can have."""
         variance = max(one * zero for one, zero in zip(self._tilted, self._rest, strict=True)) * self.n * self.messages
-        return math.ceil(math.sqrt(2 * TAIL * variance) + 2 / 3 * TAIL) + 2 * self.messages
+        return math.ceil(math.sqrt(2 * TAIL_EXPONENT * variance) + 2 / 3 * TAIL_EXPONENT) + 2 * self.messages
 
     @property
     def _size(self) -> int:
@@ -217,7 +225,7 @@ class Bits:
             for log, size_of_log in ((unset, others_), (set_, sizes))
         )
         scale, between = self._scale(ones, others)
-        return Rows(first, off, on, scale, between, self._tilt, slip, 0.0 if whole else 2 * math.exp(-TAIL))
+        return Rows(first, off, on, scale, between, self._tilt, slip, 0.0 if whole else 2 * math.exp(-TAIL_EXPONENT))
 
     def _scale(self, ones: NDArray[np.int64], others: int) -> tuple[NDArray[np.float64], float]:
         """The cumulant, which turns tilted probabilities into true ones, and what the victim's bits add to it."""
@@ -245,7 +253,7 @@ def _logarithm(chance: float, rest: float, length: int) -> tuple[NDArray[np.comp
 
 def _near(logs: NDArray[np.float64], length: int) -> int:
     """How many frequencies are not negligible: the size of a coin's function falls all the way."""
-    return max(int(np.searchsorted(-logs, GONE)), 1)
+    return max(int(np.searchsorted(-logs, NEGLIGIBLE_EXPONENT)), 1)
 
 
 def _density(logs: NDArray[np.complex128], length: int, size: int) -> NDArray[np.float64]:
@@ -255,5 +263,5 @@ def _density(logs: NDArray[np.complex128], length: int, size: int) -> NDArray[np
 
 def _slip(size: NDArray[np.float64], logs: NDArray[np.float64], length: int) -> float:
     """How far a probability can be off: each exponent by a few units of its size, then the stages of a transform."""
-    each = 2 / length * (size * (STAGE * (math.log2(length) + 2) + 8 * UNIT * (logs + 4))).sum(axis=1)
-    return float(each.max()) + math.exp(10 - GONE)
+    each = 2 / length * (size * (STAGE_ERROR * (math.log2(length) + 2) + 8 * ROUNDING_UNIT * (logs + 4))).sum(axis=1)
+    return float(each.max()) + math.exp(10 - NEGLIGIBLE_EXPONENT)

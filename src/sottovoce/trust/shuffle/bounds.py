@@ -10,13 +10,13 @@ from functools import cached_property
 from numbers import Real
 from typing import Any
 
-from sottovoce.errors import ParameterError
+from sottovoce.core.errors import ParameterError
+from sottovoce.core.privacy import check_epsilon, to_float
 from sottovoce.mechanisms import KRR, Mechanism
-from sottovoce.models.shuffle.bits import CELLS, Bits
-from sottovoce.models.shuffle.pairs import Pair, blankets, clones, data_sets
-from sottovoce.models.shuffle.solve import least, most, normal_epsilon
-from sottovoce.models.synthetic import check_whole
-from sottovoce.privacy import check_epsilon, to_float
+from sottovoce.trust.shuffle.bit_counts import CELLS, BitCounts
+from sottovoce.trust.shuffle.pairs import Pair, blankets, clones, data_sets
+from sottovoce.trust.shuffle.solve import least, most, normal_epsilon
+from sottovoce.trust.synthetic import check_whole
 
 MAX_REPORTS = 10**9
 MAX_SUMMED = 10**7
@@ -66,7 +66,7 @@ class Bound:
 
 
 @dataclass(frozen=True)
-class Batch:
+class AccountedBatch:
     """A shuffled batch with at least n honest reports of one mechanism. Work and memory are bounded whatever n is."""
 
     target: Target
@@ -81,10 +81,10 @@ class Batch:
         return self.target.epsilon if isinstance(self.target, Mechanism) else self.target
 
     @cached_property
-    def bits(self) -> Bits | None:
+    def bits(self) -> BitCounts | None:
         """The accounting of randomized response."""
         if isinstance(self.target, KRR) and self.target.domain.size == 2:
-            return Bits(self.n, Fraction(self.target.p), delta=self.delta, cells=self.cells)
+            return BitCounts(self.n, Fraction(self.target.p), delta=self.delta, cells=self.cells)
         return None
 
     @cached_property
@@ -116,7 +116,7 @@ class Batch:
         if not upper:
             return 0.0
         if not isinstance(self.target, Mechanism):
-            return Batch(KRR(2, epsilon=self.target), self.n, self.delta).lower(upper)
+            return AccountedBatch(KRR(2, epsilon=self.target), self.n, self.delta).lower(upper)
         if self.bits:
             return most(self.bits.lower, self.delta, upper, self.local)
         pairs = data_sets(self.target)
@@ -126,7 +126,7 @@ class Batch:
         return most(lambda epsilon: best.lower(self.n, epsilon), self.delta, upper, self.local)
 
 
-def exact(bits: Bits) -> Bound:
+def exact(bits: BitCounts) -> Bound:
     return Bound("exact", bits.upper, bits.quick, bits.shift)
 
 

@@ -8,33 +8,33 @@ from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, ClassVar
 
-from sottovoce.domain import Domain, Label
-from sottovoce.errors import ParameterError
+from sottovoce.core.domain import Domain, Label
+from sottovoce.core.errors import ParameterError
+from sottovoce.core.privacy import check_epsilon
 from sottovoce.mechanisms import FREQUENCIES, build
-from sottovoce.mechanisms.pure import Pure
-from sottovoce.models.base import Release, TrustModel
-from sottovoce.models.shuffle.accounting import Shuffled, shuffle_epsilon, shuffle_local_epsilon
-from sottovoce.models.shuffle.bounds import check_delta, check_reports
-from sottovoce.privacy import check_epsilon
+from sottovoce.mechanisms.frequency.pure import Pure
+from sottovoce.trust.base import Release, TrustModel
+from sottovoce.trust.shuffle.accounting import Shuffled, largest_local_epsilon, shuffle_epsilon
+from sottovoce.trust.shuffle.bounds import check_delta, check_reports
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from sottovoce.randomness import Keystream
+    from sottovoce.core.randomness import Keystream
 
 CANDIDATES = ("krr", "subset", "projective")
-ROWS = 2**20
+ANSWERS_AT_A_TIME = 2**20
 
 
 @dataclass(frozen=True, init=False)
-class Histogram:
+class ShuffledHistogram:
     """The histogram of n honest people's answers, (epsilon, delta)-private for whoever sees the shuffled reports.
 
     Every mechanism gets the largest epsilon0 that its own accounting allows; the one of least variance is taken, or
     another by its name. `mechanism` randomizes, tallies and estimates as ever.
 
-    >>> h = Histogram(["tea", "coffee", "water"], n=10_000, epsilon=0.5, delta=1e-6)
+    >>> h = ShuffledHistogram(["tea", "coffee", "water"], epsilon=0.5, n=10_000, delta=1e-6)
     >>> h.mechanism, h.shuffled.upper <= 0.5
     (KRR(3 values, epsilon=4.34894), True)
     >>> round(h.stderr, 4), round(build("krr", h.domain, 0.5).variance ** 0.5 / 100, 4)  # Without a shuffler.
@@ -49,8 +49,8 @@ class Histogram:
     def __init__(
         self,
         domain: int | Iterable[Label] | Domain,
-        n: int,
         epsilon: float,
+        n: int,
         delta: float = 1e-6,
         mechanism: str = "auto",
     ) -> None:
@@ -82,7 +82,7 @@ def _mechanism(name: str, size: int, n: int, epsilon: float, delta: float) -> Pu
 
 
 def _local(name: str, size: int, n: int, epsilon: float, delta: float) -> float:
-    return shuffle_local_epsilon(epsilon, n, delta, lambda local: build(name, Domain(size), local))
+    return largest_local_epsilon(epsilon, n, delta, lambda local: build(name, Domain(size), local))
 
 
 @dataclass(frozen=True)
@@ -91,7 +91,7 @@ class Shuffle(TrustModel):
 
     All who answer are taken to be honest.
 
-    >>> round(Shuffle().stderr(10_000, Domain(10), epsilon=1.0), 5)
+    >>> round(Shuffle().stderr(Domain(10), 1.0, n=10_000), 5)
     0.00086
     """
 
@@ -107,15 +107,15 @@ class Shuffle(TrustModel):
         return "shuffle" if self.mechanism == "auto" else f"shuffle {self.mechanism}"
 
     def release(
-        self, codes: NDArray[np.integer], domain: Domain, epsilon: float, stream: Keystream, level: float = 0.95
+        self, domain: Domain, epsilon: float, codes: NDArray[np.integer], stream: Keystream, level: float = 0.95
     ) -> Release:
         m = _mechanism(self.mechanism, domain.size, codes.size, epsilon, self.delta)
         tally = m.tally()
-        for at in range(0, codes.size, ROWS):
-            tally.add_many(m.randomize_many(codes[at : at + ROWS], seed=stream))
+        for at in range(0, codes.size, ANSWERS_AT_A_TIME):
+            tally.add_many(m.randomize_many(codes[at : at + ANSWERS_AT_A_TIME], seed=stream))
         estimate = tally.estimate()
         by = f"{m!r}, {codes.size:,} shuffled; delta = {self.delta:g}"
-        return Release(estimate.unbiased, *estimate.interval(level), epsilon, by)
+        return Release(estimate.unbiased, estimate.interval(level), epsilon, by)
 
-    def stderr(self, n: int, domain: Domain, epsilon: float) -> float:
+    def stderr(self, domain: Domain, epsilon: float, n: int) -> float:
         return math.sqrt(_mechanism(self.mechanism, domain.size, n, epsilon, self.delta).variance / n)

@@ -22,40 +22,40 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from sottovoce.lazy import numpy as np
-from sottovoce.lazy import scipy
+from sottovoce.core.lazy import numpy as np
+from sottovoce.core.lazy import scipy
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-UNIT = 2.0**-53
-STAGE = 32 * UNIT
+ROUNDING_UNIT = 2.0**-53
+STAGE_ERROR = 32 * ROUNDING_UNIT
 """More than what one stage of a transform can be off by, relative to the sum of what goes in."""
 
-TAIL = 40.0
-"""About e^-TAIL of a sum lies outside its window."""
+TAIL_EXPONENT = 40.0
+"""About e^-TAIL_EXPONENT of a sum lies outside its window."""
 
-GONE = 90.0
-"""Frequencies at which a characteristic function is below e^-GONE are left out, and counted as an error."""
+NEGLIGIBLE_EXPONENT = 90.0
+"""Frequencies with a characteristic function below e^-NEGLIGIBLE_EXPONENT are left out, and counted as an error."""
 
-HUGE = 600.0
+MAX_EXPONENT = 600.0
 """An exponent that no sum which matters comes near."""
 
-VANISHING = 8 * UNIT
+VANISHING = 8 * ROUNDING_UNIT
 """A characteristic function this close to 0 is taken to be this large: its error is at least as large."""
 
-LEAST = 1e-300
+UNDERFLOW = 1e-300
 """More than all that is lost where a probability is too small for a float."""
 
-FINE = 0.15
+STEP_DEVIATIONS = 0.15
 """The step of a lattice, in standard deviations of one step."""
 
-FINEST = 1e-3
+MIN_STEP_SHARE = 1e-3
 """No step is smaller than this part of the range of values."""
 
 
 @dataclass(frozen=True, eq=False)
-class Window:
+class LatticeWindow:
     """The tilted law of a sum on a window of its lattice.
 
     `chances[i]` is, but for `slip` either way and for wrapped mass of at most `outside`, the tilted probability of the
@@ -73,7 +73,7 @@ class Window:
 
     def weights(self) -> NDArray[np.float64]:
         """What turns tilted probabilities into true ones."""
-        weights: NDArray[np.float64] = np.exp(np.minimum(self.scale - self.tilt * self.values, HUGE))
+        weights: NDArray[np.float64] = np.exp(np.minimum(self.scale - self.tilt * self.values, MAX_EXPONENT))
         return weights
 
 
@@ -90,7 +90,7 @@ class Lattice:
     def values(self) -> NDArray[np.float64]:
         return self.origin + self.step * self.places.astype(np.float64)
 
-    def sum(self, n: int) -> Window:
+    def sum(self, n: int) -> LatticeWindow:
         """The law of n steps added up, tilted to be centred at 0 and cut to a window around it."""
         tilt, scale = tilted(self.values, self.weights)
         chances = self.weights * np.exp(tilt * self.values - scale)
@@ -100,11 +100,11 @@ class Lattice:
         first, size, whole = self._cut(n, mean, reach)
         pmf, slip = _power(self.places - self.places.min(), chances, n, first - n * int(self.places.min()), size)
         values = n * self.origin + self.step * np.arange(first, first + size, dtype=np.float64)
-        blur = math.exp(min(n * 16 * UNIT * (2 + float(np.abs(tilt * self.values).max())), 700.0))
+        blur = math.exp(min(n * 16 * ROUNDING_UNIT * (2 + float(np.abs(tilt * self.values).max())), 700.0))
         outside = 0.0 if whole else self._outside(n, tilt, scale, mean, reach)
         above = 0.0 if whole else self._above(n, tilt, float(values[-1]))
         slip = (slip + float(pmf.max()) * (blur - 1)) * blur
-        return Window(values, pmf * blur, tilt, n * scale, slip, outside, above)
+        return LatticeWindow(values, pmf * blur, tilt, n * scale, slip, outside, above)
 
     def _cut(self, n: int, mean: float, reach: float) -> tuple[int, int, bool]:
         """The first place of the window, its length, and whether it holds everything."""
@@ -159,19 +159,19 @@ def _cumulant(values: NDArray[np.float64], weights: NDArray[np.float64], tilt: f
     shift = max(float(exponents.max()), 0.0)
     if shift <= 600 and (beyond := float(weights @ np.expm1(exponents)) + (float(weights.sum()) - 1)) > -0.5:
         return math.log1p(beyond)
-    return shift + math.log(float(weights @ np.exp(exponents - shift)) + LEAST)
+    return shift + math.log(float(weights @ np.exp(exponents - shift)) + UNDERFLOW)
 
 
 def _pulls(values: NDArray[np.float64], reach: float) -> NDArray[np.float64]:
     """Tilts to try in a Chernoff bound, around the one that is best for a normal law."""
     spread = float(values.max() - values.min())
-    pulls: NDArray[np.float64] = TAIL / max(reach, spread) * np.array([0.25, 0.5, 1.0, 1.5, 2.0, 3.0])
+    pulls: NDArray[np.float64] = TAIL_EXPONENT / max(reach, spread) * np.array([0.25, 0.5, 1.0, 1.5, 2.0, 3.0])
     return pulls
 
 
 def _reach(n: int, deviation: float, largest: float) -> float:
-    """Bernstein's bound: e^-TAIL of the tilted sum is farther from its mean."""
-    return math.sqrt(2 * TAIL * n) * deviation + 2 / 3 * TAIL * largest
+    """Bernstein's bound: e^-TAIL_EXPONENT of the tilted sum is farther from its mean."""
+    return math.sqrt(2 * TAIL_EXPONENT * n) * deviation + 2 / 3 * TAIL_EXPONENT * largest
 
 
 def _power(
@@ -185,8 +185,8 @@ def _power(
     turn = 2j * np.pi / length * ((first - n * centre) % length * near % length)
     powers = np.zeros(length // 2 + 1, dtype=np.complex128)
     powers[near] = np.exp(n * logs + turn)
-    each = STAGE * (math.log2(length) + 2) + UNIT * (n * (places.size + 16) * rough + 8)
-    error = 2 / length * float(np.abs(powers[near]) @ each) + math.exp(10 - GONE)
+    each = STAGE_ERROR * (math.log2(length) + 2) + ROUNDING_UNIT * (n * (places.size + 16) * rough + 8)
+    error = 2 / length * float(np.abs(powers[near]) @ each) + math.exp(10 - NEGLIGIBLE_EXPONENT)
     return np.fft.irfft(powers, length)[:size], error
 
 
@@ -197,7 +197,7 @@ def _near(places: NDArray[np.int64], chances: NDArray[np.float64], n: int, lengt
     """
     one = np.zeros(length)
     np.add.at(one, places, chances)
-    return np.flatnonzero(n * np.log(np.abs(np.fft.rfft(one)) + 1e-13) > -GONE)
+    return np.flatnonzero(n * np.log(np.abs(np.fft.rfft(one)) + 1e-13) > -NEGLIGIBLE_EXPONENT)
 
 
 def _logarithm(
@@ -229,7 +229,7 @@ def log_size(above_one: NDArray[np.float64], size: NDArray[np.float64]) -> NDArr
     return np.where(above_one > -0.5, near_one, np.log(np.maximum(size, VANISHING)))
 
 
-def spread(values: NDArray[np.float64], weights: NDArray[np.float64], fine: float = FINE) -> Lattice:
+def spread(values: NDArray[np.float64], weights: NDArray[np.float64], fine: float = STEP_DEVIATIONS) -> Lattice:
     """A lattice with each value split between its neighbours, its mean kept: larger in the convex order."""
     origin, step = _scale(values, weights, fine)
     exact = (values - origin) / step
@@ -253,7 +253,7 @@ def _scale(values: NDArray[np.float64], weights: NDArray[np.float64], fine: floa
     wanted = fine * math.sqrt(float(chances @ (values - mean) ** 2))
     origin = float(values[chances.argmax()])
     far = max(float(values.max()) - origin, origin - float(values.min()))
-    wanted = max(wanted, far * FINEST)
+    wanted = max(wanted, far * MIN_STEP_SHARE)
     return origin, far / max(math.ceil(far / wanted), 1)
 
 
@@ -263,21 +263,25 @@ def _merged(places: NDArray[np.int64], weights: NDArray[np.float64]) -> tuple[ND
     return distinct, np.bincount(where, weights=weights[kept]).astype(np.float64)
 
 
-def positive_part(values: NDArray[np.float64], weights: NDArray[np.float64], n: int, fine: float = FINE) -> float:
+def positive_part(
+    values: NDArray[np.float64], weights: NDArray[np.float64], n: int, fine: float = STEP_DEVIATIONS
+) -> float:
     """No less than the mean of the positive part of n steps added up."""
     if float(values.max()) <= 0:
         return 0.0
     window = spread(values, weights, fine).sum(n)
-    slack = 8 * UNIT * (np.abs(window.values) + n * float(np.abs(values).max()))
+    slack = 8 * ROUNDING_UNIT * (np.abs(window.values) + n * float(np.abs(values).max()))
     positive = np.flatnonzero(window.values + slack > 0)
     if not positive.size:
-        return window.above + LEAST
+        return window.above + UNDERFLOW
     s, p = (window.values + slack)[positive], window.chances[positive] + window.slip
     total = float((s * np.maximum(p, 0.0)) @ np.exp(window.scale - window.tilt * window.values[positive]))
-    return (total + window.above) * (1 + 1e-9) + LEAST
+    return (total + window.above) * (1 + 1e-9) + UNDERFLOW
 
 
-def best_test(values: NDArray[np.float64], weights: NDArray[np.float64], n: int, fine: float = FINE) -> float:
+def best_test(
+    values: NDArray[np.float64], weights: NDArray[np.float64], n: int, fine: float = STEP_DEVIATIONS
+) -> float:
     """No more than the mean of n steps added up where a test says yes, for the best threshold of a rounded sum."""
     if n == 1 or float(values.max()) <= 0:
         return n * float(weights @ np.maximum(values, 0.0)) * (1 - 1e-9)
@@ -297,13 +301,13 @@ def best_test(values: NDArray[np.float64], weights: NDArray[np.float64], n: int,
     return max(n * float(value.max(initial=0.0)) * (1 - 1e-9), 0.0)
 
 
-def _tails(window: Window) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def _tails(window: LatticeWindow) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """The chance that a sum is at or above each value of a window, and above them all; and how far that is off."""
     weights = window.weights()
     tails, slips = (
         np.append(np.cumsum(each[::-1])[::-1], 0.0) for each in (window.chances * weights, window.slip * weights)
     )
-    slips += 2 * UNIT * (tails.size + 16) * np.abs(tails) + float(weights[-1]) * window.outside
+    slips += 2 * ROUNDING_UNIT * (tails.size + 16) * np.abs(tails) + float(weights[-1]) * window.outside
     slips[:-1] += weights * window.outside
-    slips[:-1][window.scale - window.tilt * window.values > HUGE] = math.exp(HUGE)
+    slips[:-1][window.scale - window.tilt * window.values > MAX_EXPONENT] = math.exp(MAX_EXPONENT)
     return tails, slips

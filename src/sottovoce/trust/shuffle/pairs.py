@@ -26,12 +26,12 @@ from functools import lru_cache
 from itertools import permutations
 from typing import TYPE_CHECKING, Any
 
-from sottovoce.errors import ParameterError
-from sottovoce.lazy import numpy as np
+from sottovoce.core.errors import ParameterError
+from sottovoce.core.lazy import numpy as np
+from sottovoce.core.privacy import exp_below
 from sottovoce.mechanisms import KRR, Hadamard, Hashed, LocalHash, Mechanism, Projective, Subset, Unary
-from sottovoce.mechanisms.asked import Asked
-from sottovoce.models.shuffle.lattice import FINE, UNIT, best_test, positive_part
-from sottovoce.privacy import exp_below
+from sottovoce.mechanisms.compound.sampled_attribute import SampledTopic
+from sottovoce.trust.shuffle.lattice import ROUNDING_UNIT, STEP_DEVIATIONS, best_test, positive_part
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -69,12 +69,12 @@ class Pair:
         victim = [tuple(share * ratio[at] for ratio, share in ratios) for at in (0, 1)]
         return cls(gamma, tuple(share for _, share in ratios), victim[0], victim[1])
 
-    def upper(self, n: int, epsilon: float, fine: float = FINE) -> float:
+    def upper(self, n: int, epsilon: float, fine: float = STEP_DEVIATIONS) -> float:
         """No less than the divergence at epsilon of the two multisets of n reports."""
         values, weights = self._steps(epsilon, 1.0)
         return min(positive_part(values, weights, n, fine) / (float(self.gamma) * n) * (1 + 1e-12), 1.0)
 
-    def lower(self, n: int, epsilon: float, fine: float = FINE) -> float:
+    def lower(self, n: int, epsilon: float, fine: float = STEP_DEVIATIONS) -> float:
         """No more than that."""
         values, weights = self._steps(epsilon, -1.0)
         return best_test(values, weights, n, fine) / (float(self.gamma) * n) * (1 - 1e-12)
@@ -87,7 +87,7 @@ class Pair:
     def _steps(self, epsilon: float, side: float) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Values and weights of one step; the values rounded to one side."""
         base, first, second = (np.array([float(x) for x in column]) for column in (self.base, self.first, self.second))
-        slack = side * ROUNDING_UNITS * UNIT
+        slack = side * ROUNDING_UNITS * ROUNDING_UNIT
         values = (first * (1 + slack) - math.exp(epsilon) * second * (1 - slack)) / base
         weights, rest = float(self.gamma) * base, float(1 - self.gamma)
         return (np.append(values, 0.0), np.append(weights, rest)) if rest else (values, weights)
@@ -202,7 +202,7 @@ def blankets(m: Mechanism) -> tuple[Pair, ...]:
     if isinstance(m, Hashed):
         inner = two_level(m.base)
         return (inner.blanket(),) if inner else ()
-    found = two_level(m._answer if isinstance(m, Asked) else m)
+    found = two_level(m._answer if isinstance(m, SampledTopic) else m)
     if found:
         return (found.blanket(),)
     return tuple(_listed(m, blanket=True))
@@ -213,7 +213,7 @@ def data_sets(m: Mechanism) -> tuple[Pair, ...]:
     """Pairs of data sets that are hard to hide: a victim changes an answer, all others gave the same one."""
     if isinstance(m, Hashed):
         return ()
-    found = two_level(m._answer if isinstance(m, Asked) else m)
+    found = two_level(m._answer if isinstance(m, SampledTopic) else m)
     return tuple(found.neighbours() if found else _listed(m, blanket=False))
 
 

@@ -8,32 +8,32 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
-from sottovoce.lazy import load
-from sottovoce.lazy import numpy as np
-from sottovoce.models.shuffle.bits import CELLS as BITS_CELLS
-from sottovoce.models.shuffle.bounds import Batch, Bound
-from sottovoce.models.shuffle.solve import least, normal_epsilon
-from sottovoce.privacy import float_above, float_below
+from sottovoce.core.lazy import load
+from sottovoce.core.lazy import numpy as np
+from sottovoce.core.privacy import float_above, float_below
+from sottovoce.trust.shuffle.bit_counts import CELLS as BITS_CELLS
+from sottovoce.trust.shuffle.bounds import AccountedBatch, Bound
+from sottovoce.trust.shuffle.solve import least, normal_epsilon
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 MAX_ROUNDS = 10_000
-POINTS = 40
+POINTS_PER_SIDE = 40
 """Points of the curve on either side of 0. Chords between them lie above it: the loss gets larger, never smaller."""
 
-SLIP = 2e-14
+SLIP_PER_ROUND = 2e-14
 """More than what the transforms of a composition are off by, in delta and for each round."""
 
 MAX_SUMMED = 10**6
 CELLS = BITS_CELLS // 4
-"""The curve is evaluated at POINTS places instead of a few, so that each may cost less."""
+"""The curve is evaluated at POINTS_PER_SIDE places instead of a few, so that each may cost less."""
 
-SHARE = 1e-3
+TAIL_DELTA_SHARE = 1e-3
 """The part of delta that goes to losses beyond the last point."""
 
 
-def over_rounds(batch: Batch, rounds: int) -> float:
+def over_rounds(batch: AccountedBatch, rounds: int) -> float:
     """The epsilon, at the batch's delta, of so many rounds with fresh randomness, chosen in the light of each other.
 
     The curve of one round is evaluated from above on a grid; by chords through those points it becomes a privacy loss
@@ -44,7 +44,7 @@ def over_rounds(batch: Batch, rounds: int) -> float:
     """
     first = min(replace(batch, max_summed=min(batch.max_summed, MAX_SUMMED), cells=CELLS).bounds, key=_at(batch))
     composed = math.inf
-    if batch.delta > 2 * rounds * SLIP and first.curve(0.0) > batch.delta / rounds:
+    if batch.delta > 2 * rounds * SLIP_PER_ROUND and first.curve(0.0) > batch.delta / rounds:
         composed = _composed(first, batch.delta, batch.local, rounds)
     if math.isfinite(composed) and (batch.n <= MAX_SUMMED or batch.bits):
         return min(composed, float_above(rounds * Fraction(batch.local)))
@@ -53,7 +53,7 @@ def over_rounds(batch: Batch, rounds: int) -> float:
     return min(composed, added) if math.isfinite(composed) else added
 
 
-def _at(batch: Batch) -> Callable[[Bound], float]:
+def _at(batch: AccountedBatch) -> Callable[[Bound], float]:
     """How sharp a bound is: its delta at an epsilon where the losses of one round are rare."""
     epsilon = batch.bounds[0].shift * 3
     return lambda bound: bound.quick(min(epsilon, batch.local))
@@ -61,14 +61,16 @@ def _at(batch: Batch) -> Callable[[Bound], float]:
 
 def _composed(bound: Bound, delta: float, local: float, rounds: int) -> float:
     """The epsilon of a privacy loss distribution on a grid, composed with itself."""
-    top = _top(bound, delta * SHARE / rounds, local) or local
-    gap = top / POINTS
-    above = [min(bound.curve(gap * at), 1.0) for at in range(POINTS + 1)]
-    below = [math.exp(-gap * at) * above[at] - math.expm1(-gap * at) for at in range(POINTS, 0, -1)]
-    deltas = convex_below([math.expm1(gap * at) for at in range(-POINTS, POINTS + 1)], below + above)
-    pmf = load("dp_accounting.pld.pld_pmf").create_pmf_pessimistic_connect_dots_fixed_gap(gap, -POINTS, POINTS, deltas)
+    top = _top(bound, delta * TAIL_DELTA_SHARE / rounds, local) or local
+    gap = top / POINTS_PER_SIDE
+    above = [min(bound.curve(gap * at), 1.0) for at in range(POINTS_PER_SIDE + 1)]
+    below = [math.exp(-gap * at) * above[at] - math.expm1(-gap * at) for at in range(POINTS_PER_SIDE, 0, -1)]
+    deltas = convex_below([math.expm1(gap * at) for at in range(-POINTS_PER_SIDE, POINTS_PER_SIDE + 1)], below + above)
+    pmf = load("dp_accounting.pld.pld_pmf").create_pmf_pessimistic_connect_dots_fixed_gap(
+        gap, -POINTS_PER_SIDE, POINTS_PER_SIDE, deltas
+    )
     one = load("dp_accounting.pld.privacy_loss_distribution").PrivacyLossDistribution(pmf)
-    return float(one.self_compose(rounds).get_epsilon_for_delta(delta - rounds * SLIP)) * (1 + 1e-9)
+    return float(one.self_compose(rounds).get_epsilon_for_delta(delta - rounds * SLIP_PER_ROUND)) * (1 + 1e-9)
 
 
 def convex_below(ratios: Sequence[float], deltas: Sequence[float]) -> NDArray[np.float64]:

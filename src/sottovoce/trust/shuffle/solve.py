@@ -5,14 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
-from sottovoce.lazy import scipy
+from sottovoce.core.lazy import scipy
 
 Curve = Callable[[float], float]
 
-CLOSE = 2e-4
+DELTA_PRECISION = 2e-4
 """How near to delta, relative to it, a solution lies: epsilon is then near to about one part in a hundred thousand."""
 
-STEPS = 60
+MAX_STEPS = 60
 
 
 def least(curve: Curve, delta: float, guess: float, top: float) -> float:
@@ -29,16 +29,16 @@ def most(curve: Curve, delta: float, guess: float, top: float) -> float:
 
 def _meet(curve: Curve, delta: float, guess: float, top: float, side: int) -> float:
     """Secants between brackets. Only a point where the curve was seen to be on the right side of delta is returned."""
-    wanted, best = math.log(delta) - side * CLOSE / 2, top if side > 0 else 0.0
+    wanted, best = math.log(delta) - side * DELTA_PRECISION / 2, top if side > 0 else 0.0
     low, high = 0.0, top
     x = min(max(guess, 1e-9 * top), 0.99 * top)
     before: tuple[float, float] | None = None
-    for _ in range(STEPS):
+    for _ in range(MAX_STEPS):
         y = _log(curve(x))
         if side * y <= side * math.log(delta):
             best = x if side * x < side * best else best
         low, high = (x, high) if y > wanted else (low, x)
-        if abs(y - wanted) <= CLOSE / 2 or high - low <= 1e-7 * high:
+        if abs(y - wanted) <= DELTA_PRECISION / 2 or high - low <= 1e-7 * high:
             break
         x, before = _next(low, high, before, (x, y), wanted), (x, y)
     return best

@@ -17,19 +17,20 @@ from fractions import Fraction
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from sottovoce.domain import Scale
-from sottovoce.errors import ParameterError
-from sottovoce.estimate.frequencies import quantile
-from sottovoce.lazy import numpy as np
-from sottovoce.lazy import scipy
+from sottovoce.core.domain import Scale
+from sottovoce.core.errors import ParameterError
+from sottovoce.core.lazy import numpy as np
+from sottovoce.core.lazy import scipy
+from sottovoce.core.privacy import GRID, Probability, check_epsilon, check_probability, exp_below, log_above
+from sottovoce.core.randomness import SYSTEM, Keystream, Source
+from sottovoce.estimates.frequencies import quantile
+from sottovoce.estimates.interval import Interval
 from sottovoce.mechanisms import RandomizedResponse
-from sottovoce.models.shuffle.accounting import Shuffled
-from sottovoce.models.shuffle.bits import Bits
-from sottovoce.models.shuffle.bounds import check_delta, check_reports, exact
-from sottovoce.models.shuffle.solve import most
-from sottovoce.models.synthetic import check_whole
-from sottovoce.privacy import GRID, Probability, check_epsilon, check_probability, exp_below, log_above
-from sottovoce.randomness import SYSTEM, Keystream, Source
+from sottovoce.trust.shuffle.accounting import Shuffled
+from sottovoce.trust.shuffle.bit_counts import BitCounts
+from sottovoce.trust.shuffle.bounds import check_delta, check_reports, exact
+from sottovoce.trust.shuffle.solve import most
+from sottovoce.trust.synthetic import check_whole
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -50,10 +51,10 @@ class Total:
     def mean(self) -> float:
         return self.sum / self.people
 
-    def interval(self, level: float = 0.95) -> tuple[float, float]:
+    def interval(self, level: float = 0.95) -> Interval[float]:
         """A normal interval about the people who answered."""
         reach = quantile(level) * self.stderr
-        return self.sum - reach, self.sum + reach
+        return Interval(self.sum - reach, self.sum + reach, level)
 
 
 class NoisyBits:
@@ -82,7 +83,7 @@ class NoisyBits:
     @cached_property
     def shuffled(self) -> Shuffled:
         """What is spent, from above and from below, for at least n honest people."""
-        bits = Bits(self.n, Fraction(self.keep), self.messages, self.delta)
+        bits = BitCounts(self.n, Fraction(self.keep), self.messages, self.delta)
         upper = exact(bits).epsilon(self.delta, self.local)
         lower = min(most(bits.lower, self.delta, upper, self.local), upper)
         return Shuffled(self.n, self.delta, self.local, upper, lower, "exact" if upper < self.local else "local")
@@ -109,7 +110,7 @@ class NoisyBits:
 class BinarySum(NoisyBits):
     """How many people say yes: the truth with probability 1 - p, a fair coin with probability p, then shuffled.
 
-    >>> yes = BinarySum(n=10_000, epsilon=1.0, delta=1e-6)
+    >>> yes = BinarySum(epsilon=1.0, n=10_000, delta=1e-6)
     >>> f"{yes.p:.4f}", yes.epsilon <= 1.0
     ('0.0067', True)
     >>> bits = yes.randomize_many([True] * 3000 + [False] * 7000, seed=1)
@@ -122,7 +123,9 @@ class BinarySum(NoisyBits):
     delta: float
     p: Probability
 
-    def __init__(self, n: int, epsilon: float | None = None, delta: float = 1e-6, *, p: Any = None) -> None:
+    def __init__(
+        self, epsilon: float | None = None, *, n: int, delta: float = 1e-6, p: float | Fraction | None = None
+    ) -> None:
         object.__setattr__(self, "n", check_reports(n))
         object.__setattr__(self, "delta", check_delta(delta))
         object.__setattr__(self, "p", _chance(self.n, 1, self.delta, epsilon, p))
@@ -158,7 +161,7 @@ class RealSum(NoisyBits):
     More messages make rounding finer and do not make the noise larger. Unless they are given, they are as many as keep
     the error of rounding below a third of that of the noise.
 
-    >>> hours = RealSum(0, 24, n=10_000, epsilon=1.0, delta=1e-6)
+    >>> hours = RealSum(0, 24, epsilon=1.0, n=10_000, delta=1e-6)
     >>> hours.messages, hours.epsilon <= 1.0
     (28, True)
     >>> ones = int(hours.randomize_many([7.5] * 10_000, seed=1).sum())
@@ -176,8 +179,8 @@ class RealSum(NoisyBits):
     outside: str
 
     def __init__(
-        self, low: float, high: float, n: int, epsilon: float | None = None, delta: float = 1e-6,
-        messages: int | None = None, *, p: Any = None, outside: str = "refuse",
+        self, low: float, high: float, epsilon: float | None = None, *, n: int, delta: float = 1e-6,
+        messages: int | None = None, p: float | Fraction | None = None, outside: str = "refuse",
     ) -> None:  # fmt: skip
         n, delta = check_reports(n), check_delta(delta)
         if messages is None:
@@ -235,7 +238,7 @@ def _chance(n: int, messages: int, delta: float, epsilon: float | None, p: Any) 
     epsilon = check_epsilon(epsilon)
 
     def holds(chance: float, whole: bool = False) -> bool:
-        bits = Bits(n, 1 - Fraction(_round(Fraction(chance))) / 2, messages, delta)
+        bits = BitCounts(n, 1 - Fraction(_round(Fraction(chance))) / 2, messages, delta)
         return (bits.upper if whole else bits.quick)(epsilon) <= delta
 
     safe = 2 / (1 + exp_below(Fraction(epsilon) / messages))  # Then one person's messages cost no more by themselves.

@@ -1,0 +1,1 @@
+"""What runs on a person's own device, with the standard library alone."""

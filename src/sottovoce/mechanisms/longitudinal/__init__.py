@@ -1,0 +1,1 @@
+"""Mechanisms for answers that are sent again and again: the device remembers something."""

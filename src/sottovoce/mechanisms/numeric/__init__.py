@@ -1,0 +1,1 @@
+"""Mechanisms for numbers: their mean, and their distribution."""

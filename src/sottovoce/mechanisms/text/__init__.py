@@ -1,0 +1,1 @@
+"""Mechanisms over texts that nobody listed: hashing to buckets, Bloom filters, discovery."""

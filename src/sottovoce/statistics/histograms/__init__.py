@@ -1,0 +1,1 @@
+"""Histograms behind randomized answers: tests, differences between groups and waves, the largest error."""

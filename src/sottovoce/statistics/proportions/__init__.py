@@ -1,0 +1,1 @@
+"""Proportions behind randomized answers of yes or no: estimates, intervals, tests."""

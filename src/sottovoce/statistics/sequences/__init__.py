@@ -1,0 +1,1 @@
+"""Intervals that hold at every peek, for results that are watched live."""

@@ -1,0 +1,83 @@
+"""Estimates of a survey by question, wave and public covariates, and none from too few reports."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from sottovoce.core.errors import SottovoceError
+from sottovoce.core.lazy import pyarrow as pa
+from sottovoce.estimates import Result
+from sottovoce.estimates.render import label_text
+from sottovoce.estimates.tally import Tally
+from sottovoce.mechanisms import Discovery
+from sottovoce.statistics.discovery import discover
+from sottovoce.survey.minimum import released
+
+if TYPE_CHECKING:
+    from sottovoce.survey import Survey
+
+
+@dataclass(frozen=True)
+class GroupResult:
+    """What one question, one wave and one group of respondents tell: a result, or why there is none."""
+
+    question: str
+    wave: int
+    group: Mapping[str, str]
+    result: Result | None
+    reason: str = ""
+
+    @property
+    def place(self) -> dict[str, Any]:
+        return {"question": self.question, "wave": self.wave, "group": dict(self.group)}
+
+
+def group_result(
+    question: str, wave: int, group: Mapping[str, str], tally: Tally[Any], minimum: int, values: Sequence[str] = ()
+) -> GroupResult:
+    """The estimate from one tally, if it has enough reports. `values` are those to estimate if they are not listed."""
+    try:
+        return GroupResult(question, wave, group, _estimate(released(tally, minimum), values))
+    except SottovoceError as error:
+        return GroupResult(question, wave, group, None, str(error))
+
+
+def _estimate(tally: Tally[Any], values: Sequence[str]) -> Result:
+    """What the reports tell; of texts that nobody listed, those that are named, or those that can be found."""
+    if values:
+        named: Result = tally.estimate(values=list(values))
+        return named
+    if isinstance(tally.mechanism, Discovery):
+        return discover(tally)
+    whole: Result = tally.estimate()
+    return whole
+
+
+def to_json(survey: Survey, results: Sequence[GroupResult], level: float, population: bool) -> dict[str, Any]:
+    """All results, and why others are withheld."""
+    return {
+        "survey": survey.id,
+        "digest": survey.digest,
+        **({"guarantee": survey.guarantee.to_dict()} if survey.guarantee else {}),
+        "results": [
+            one.place | one.result.to_dict(level=level, population=population) for one in results if one.result
+        ],
+        "withheld": [one.place | {"reason": one.reason} for one in results if not one.result],
+    }
+
+
+def to_table(results: Sequence[GroupResult], by: Sequence[str], level: float, population: bool) -> Any:
+    """All estimates in one Arrow table, with a column for each covariate of `by`."""
+    kinds = [("question", pa.string()), ("wave", pa.int64()), *((name, pa.string()) for name in by),
+             ("label", pa.string()), ("measure", pa.string()), ("estimate", pa.float64()), ("stderr", pa.float64()),
+             ("low", pa.float64()), ("high", pa.float64()), ("n", pa.int64())]  # fmt: skip
+    rows = [
+        {"question": one.question, "wave": one.wave, **one.group, "label": label_text(row.label),
+         "measure": one.result.measure, "estimate": float(getattr(row, one.result.measure)),
+         "stderr": float(row.stderr), "low": float(row.low), "high": float(row.high), "n": one.result.n}
+        for one in results if one.result
+        for row in one.result.rows(level, False, population)
+    ]  # fmt: skip
+    return pa.Table.from_pylist(rows, schema=pa.schema(kinds))

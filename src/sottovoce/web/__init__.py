@@ -1,0 +1,1 @@
+"""What every service needs: requests and answers over ASGI, routes, limits, deadlines, metrics and a writer."""
