@@ -10,9 +10,14 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, TypeAlias
 
 from sottovoce.core.errors import ParameterError
+
+Json: TypeAlias = "bool | int | float | str | list[Json] | dict[str, Json] | None"
+"""Any JSON value."""
+JsonObject: TypeAlias = dict[str, Any]
+"""A JSON object whose fields differ in type: whoever reads one checks it."""
 
 MAX_INTEGER = 2**53 - 1
 """The largest whole number up to which a double has them all."""

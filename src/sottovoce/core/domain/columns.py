@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from sottovoce.core.errors import DomainError
 from sottovoce.core.lazy import numpy as np
@@ -11,6 +11,9 @@ from sottovoce.core.lazy import pyarrow as pa
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
+
+Column: TypeAlias = Iterable[object]
+"""Answers of many people, whichever library they come from."""
 
 
 def to_list(values: Any) -> list[Any]:
