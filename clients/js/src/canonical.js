@@ -17,8 +17,11 @@ export function dumps(value, depth = 0) {
     const keys = Object.keys(value).sort();
     return `{${keys.map((key) => `${dumps(key)}:${inner(value[key])}`)}}`;
   }
-  const fits = isText(value) || value === null || typeof value === "boolean" || Number.isFinite(value);
-  must(fits, `JSON must be Unicode and finite numbers, at most ${MAX_DEPTH} deep`, value);
+  must(
+    isText(value) || value === null || typeof value === "boolean" || Number.isFinite(value),
+    `JSON must be Unicode and finite numbers, at most ${MAX_DEPTH} deep`,
+    value,
+  );
   return JSON.stringify(value);
 }
 
@@ -47,8 +50,7 @@ export function loads(data) {
   }
   for (const [token, colon] of text.matchAll(TOKEN)) {
     keys += colon ? 1 : 0;
-    const exact = !/^-?\d{16,}$/.test(token) || String(Number(token)) === token;
-    must(exact, "a whole number must be a double", token);
+    must(!/^-?\d{16,}$/.test(token) || String(Number(token)) === token, "a whole number must be a double", token);
   }
   must(!keys, "a key must occur once", keys);
   dumps(value); // What cannot be written back is refused.

@@ -9,8 +9,11 @@ export function fields(data, words) {
   const names = isObject(data) ? Object.keys(data) : [""];
   const asked = words.split(" ");
   const has = (list, name) => list.includes(name) || list.includes(`${name}?`);
-  const fits = names.every((name) => has(asked, name)) && asked.every((word) => word.endsWith("?") || has(names, word));
-  must(fits, `there must be just ${asked}`, names);
+  must(
+    names.every((name) => has(asked, name)) && asked.every((word) => word.endsWith("?") || has(names, word)),
+    `there must be just ${asked}`,
+    names,
+  );
   return data;
 }
 

@@ -33,7 +33,7 @@ export function values(data, most = 2 ** 32) {
   const count = labels ? list.length : whole("values", list, 1, most);
   const codes = labels && new Map(labels.map((label, code) => [label, code]));
   const checkMissing = missingPolicy(missing);
-  const size = whole("the number of values", count + +(missing === "category"), 2, most);
+  const size = whole("values", count + +(missing === "category"), 2, most);
   return {
     size,
     first: labels ? labels[0] : 0,

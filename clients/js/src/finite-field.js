@@ -20,7 +20,7 @@ export function field(order) {
     return product;
   };
   const add = (a, b) => (binary ? a ^ b : (a + b) % order);
-  return { order, multiply, add, negative: (a) => (binary ? a : (order - a) % order) };
+  return { order, multiply, add, subtract: (a, b) => (binary ? a ^ b : (a + order - b) % order) };
 }
 
 /** All vectors of a number of digits. Lines through the origin are numbered as in Python. */
@@ -32,9 +32,7 @@ export function space({ order, add, multiply }, digits) {
   const digit = (vector, k) => remainder(Math.floor(vector / powers[k]), order);
   const leading = (vector) => powers.reduce((k, power) => k + +(power <= vector), -1);
   return {
-    digits,
     powers,
-    firstLine,
     leading,
     size: powers[digits],
     lines: firstLine(digits),

@@ -166,7 +166,7 @@ export function projective({ domain, order, p }) {
   const { size, encode } = values(domain);
   const elements = field(order);
   const space = spaceWith(elements, 2, (candidate) => candidate.lines >= size);
-  const on = space.firstLine(space.digits - 1);
+  const on = (space.lines - 1) / order;
   const off = space.lines - on;
   const perturb = (code, source) => {
     const point = space.line(code);
@@ -176,7 +176,7 @@ export function projective({ domain, order, p }) {
     const power = space.powers[space.leading(point)]; // Here goes the digit that makes the inner product 0, or 1.
     const lower = remainder(free, power);
     const vector = (free - lower) * order + lower;
-    const digit = elements.add(1 - truth, elements.negative(space.inner(vector, point)));
+    const digit = elements.subtract(1 - truth, space.inner(vector, point));
     return space.number(vector + power * digit);
   };
   return { encode, outcomes: space.lines, ratios: [odds(p, on, off)], perturb };

@@ -50,14 +50,9 @@ export class Mechanism {
     const costs = made.ratios.map(([n, d]) => logAbove(n, d));
     must(Math.min(...costs) > 0, "reports must say something", costs);
     const epsilon = made.epsilon ?? Math.max(...costs);
-    Object.assign(this, made, { name, epsilon });
+    const bits = made.length ?? bitLength(BigInt(made.outcomes) - 1n); // Of a report.
+    Object.assign(this, made, { name, epsilon, bits });
     must(data.epsilon === epsilon, `epsilon must be what the mechanism costs, ${epsilon}`, data.epsilon);
-  }
-
-  /** Bits in a report. */
-  get bits() {
-    const { length, outcomes } = /** @type {Made} */ (this);
-    return length ?? bitLength(BigInt(outcomes) - 1n);
   }
 
   /** One report for one answer: a whole number, or bytes that hold bits. */

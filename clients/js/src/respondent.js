@@ -96,8 +96,7 @@ export class Respondent {
 
   #update(run) {
     return this.store.update((found) => {
-      const budget = this.#budget ?? 10;
-      const state = upgraded(found) ?? { version: VERSION, budget, pins: {}, charges: [], surveys: {} };
+      const state = upgraded(found) ?? { version: VERSION, budget: this.#budget ?? 10, pins: {}, charges: [], surveys: {} };
       demand(StoreError, state.version === VERSION, `a store must be of version ${VERSION}`, state.version);
       must((this.#budget ?? state.budget) === state.budget, `the budget must be ${state.budget}`, this.#budget);
       return [state, run(state)];

@@ -30,16 +30,23 @@ export function sha256(data, length = data.length) {
   let state = START;
   let digest = state;
   for (let at = 0; at < padded.byteLength; at += 64) {
-    let next = state;
+    let [a, b, c, d, e, f, g, h] = state;
     for (let t = 0; t < 64; t++) {
-      const [a, b, c, d, e, f, g, h] = next;
       words[t] =
         t < 16
           ? padded.getInt32(at + 4 * t)
           : words[t - 16] + words[t - 7] + mix(words[t - 15], 7, 18, 3, true) + mix(words[t - 2], 17, 19, 10, true);
-      const first = h + mix(e, 6, 11, 25) + ((e & f) ^ (~e & g)) + ROUNDS[t] + words[t];
-      next = [(first + mix(a, 2, 13, 22) + ((a & b) ^ (a & c) ^ (b & c))) | 0, a, b, c, (d + first) | 0, e, f, g];
+      const first = h + mix(e, 6, 11, 25) + (g ^ (e & (f ^ g))) + ROUNDS[t] + words[t];
+      h = g;
+      g = f;
+      f = e;
+      e = (d + first) | 0;
+      d = c;
+      c = b;
+      b = a;
+      a = (first + mix(a, 2, 13, 22) + ((a & c) ^ (d & (a ^ c)))) | 0; // b and c have just become c and d.
     }
+    const next = [a, b, c, d, e, f, g, h];
     state = state.map((word, place) => (word + next[place]) | 0);
     digest = [digest, state][+(at + 64 === end)];
   }

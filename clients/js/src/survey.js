@@ -79,10 +79,13 @@ const entries = (name, list, most, read) =>
   );
 
 /** A time in UTC, to the second. */
-function time(name, value) {
+function time(value) {
   const date = new Date(value);
-  const fits = +date > 0 && date.toISOString().replace(".000", "") === value && value.length === 20;
-  must(fits, `${name} must be a time in UTC`, value);
+  must(
+    +date > 0 && date.toISOString().replace(".000", "") === value && value.length === 20,
+    "expires must be a time in UTC",
+    value,
+  );
   return date;
 }
 
@@ -107,7 +110,7 @@ export class Survey {
     whole("minimum", data.minimum, 1, 1e9);
     this.waves = whole("waves", fields(schedule, "waves every?").waves, 1, 1e4);
     if ("every" in schedule) oneOf("every", schedule.every, "hour", "day", "week", "month", "year");
-    this.expires = "expires" in data ? time("expires", expires) : null;
+    this.expires = "expires" in data ? time(expires) : null;
     this.questions = entries("questions", questions, 100, question);
     if ("covariates" in data) this.covariates = entries("covariates", covariates, 20, covariate);
     differ("ids", [...this.questions, ...this.covariates].map(({ id }) => id));
