@@ -89,12 +89,16 @@ def tear_down(namespace: dict[str, Any]) -> None:
     namespace.pop(CLEANUP).close()
 
 
+SHARED_SETUP = (".md", "test_rounds.py", "test_spark.py", "_page.py", "test_page_keys.py", "test_page_leaks.py")
+"""How files are named whose tests share a long set-up: a page's names and folder, a survey, Java, a browser, a site."""
+
+
 class Together(LoadScopeScheduling):
-    """Tests run side by side, but the examples of a page share its names and folder, and some share a long set-up."""
+    """Tests run side by side, but those of a file that share a long set-up run in one process."""
 
     def _split_scope(self, nodeid: str) -> str:
         file, _, _ = nodeid.partition("::")
-        return file if file.endswith((".md", "test_rounds.py", "test_spark.py")) else nodeid
+        return file if file.endswith(SHARED_SETUP) else nodeid
 
 
 def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
