@@ -5,11 +5,14 @@ from __future__ import annotations
 import os
 import sys
 from importlib import import_module
+from importlib.abc import MetaPathFinder
+from typing import Any
 
 import click
 
 from sottovoce import __version__
 from sottovoce.core.errors import SottovoceError
+from sottovoce.core.lazy import AFTER_LOADING
 
 # Each command is imported when it is called, so that none waits for what another one needs.
 GROUPS = {
@@ -71,8 +74,31 @@ class Commands(click.Group):
                 formatter.write_dl([(name.ljust(widest), line) for name, (_, line) in group.items()])
 
 
+class NoPandas(MetaPathFinder):
+    """While this is among the finders of modules, there is no pandas."""
+
+    def find_spec(self, name: str, path: object = None, target: object = None) -> None:
+        if name == "pandas":
+            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+
+
+def leave_out_pandas(arrow: Any) -> None:
+    """Have Arrow make its first array now, so that it finds no pandas and never looks again.
+
+    Otherwise it imports pandas for the first value that it converts, which takes longer than all the rest of a command.
+    """
+    finder = NoPandas()
+    sys.meta_path.insert(0, finder)
+    try:
+        arrow.array([])
+    finally:
+        sys.meta_path.remove(finder)
+
+
 def main(arguments: list[str] | None = None) -> int:
     """Run `sotto` and return its exit code: 0, or 2 with one line on standard error."""
+    if arguments is None and "regress" not in sys.argv[1:2]:  # This process is a command, and needs no data frames.
+        AFTER_LOADING["pyarrow"] = leave_out_pandas
     try:
         code = sotto.main(arguments, prog_name="sotto", standalone_mode=False)
     except click.exceptions.NoArgsIsHelpError as error:

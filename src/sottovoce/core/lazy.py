@@ -7,6 +7,8 @@ never imported when sottovoce is, only when a column is handled: `from sottovoce
 from __future__ import annotations
 
 import importlib
+import sys
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from sottovoce.core.errors import MissingDependencyError
@@ -25,14 +27,21 @@ EXTRAS = {
 }
 
 
+AFTER_LOADING: dict[str, Callable[[Any], None]] = {}
+"""What a program that is all our own does with a library once it is loaded."""
+
+
 def load(name: str) -> Any:
     """Import a library now, or say in one line how to install it."""
+    root = name.partition(".")[0]
     try:
-        return importlib.import_module(name)
+        module = importlib.import_module(name)
     except ModuleNotFoundError as error:
-        root = name.partition(".")[0]
         wanted = f"'sottovoce[{EXTRAS[root]}]'" if root in EXTRAS else root
         raise MissingDependencyError(f"this needs {root}: pip install {wanted}") from error
+    if settle := AFTER_LOADING.pop(root, None):
+        settle(sys.modules[root])
+    return module
 
 
 class _Lazy:
