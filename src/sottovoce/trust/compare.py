@@ -31,13 +31,13 @@ MAX_RUNS = 10**6
 COLOURS = ("#7c3aed", ACCENT, "#2563eb", "#be185d", "#65a30d")
 WARNING = "the exact counts are shown: not private"
 
-Step = TypeVar("Step")
+T = TypeVar("T")
 
 
 class Track(Protocol):
     """Passes on the steps that it is given, and may show a person how many are done. `tqdm.tqdm` is one."""
 
-    def __call__(self, steps: Sequence[Step], /) -> Iterable[Step]: ...
+    def __call__(self, steps: Sequence[T], /) -> Iterable[T]: ...
 
 
 @dataclass(frozen=True, eq=False)
