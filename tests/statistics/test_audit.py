@@ -267,7 +267,7 @@ def test_a_score_of_ones_own_finds_what_no_other_attack_does() -> None:
     assert 0.9 < sv.audit(m, 4, 9, samples=20_000, seed=1, score=score).epsilon_lower <= 1
     for bad in (lambda report: "high", lambda report: math.nan):
         with pytest.raises(sv.ParameterError, match="a score must be a number"):
-            sv.audit(m, 4, 9, samples=50, score=bad)
+            sv.audit(m, 4, 9, samples=50, score=bad)  # type: ignore[arg-type]
 
 
 def test_an_event_can_be_asked_again() -> None:

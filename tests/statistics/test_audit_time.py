@@ -141,9 +141,9 @@ def test_the_classifier_is_tested_on_calls_that_it_has_not_seen() -> None:
     """Times that are all different can be learned by heart, and then tell nothing about others."""
     chance = np.random.default_rng(1)
     times, side = chance.permutation(20_000), chance.integers(0, 2, 20_000)
-    (found,) = timing._told("?", ("a", "b"), times, side)
+    (found,) = timing._accuracies("?", ("a", "b"), times, side)
     assert abs(found.accuracy - 0.5) < 5 * found.stderr
-    (known,) = timing._told("?", ("a", "b"), side * 100, side)
+    (known,) = timing._accuracies("?", ("a", "b"), side * 100, side)
     assert known.accuracy == 1.0
 
 

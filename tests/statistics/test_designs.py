@@ -405,8 +405,8 @@ def test_missing_answers_are_refused_or_dropped_with_their_weights(gap: Any) -> 
     e = Warner(0.7).estimate(answers, missing="drop", weights=[1.0, math.nan, 2.0, 1.0], groups=["a", "b", "a", "c"])
     assert [row.label for row in e.rows()] == ["a", "c"] and e.n == 3
     assert Warner(0.7).estimate(answers, missing="drop").n == 3
-    e = Crosswise(0.2).corrected(["same", gap] + ["same"] * 4, ["same", "same", gap] + ["same"] * 3, missing="drop")
-    assert e.n == 4
+    both = Crosswise(0.2).corrected(["same", gap] + ["same"] * 4, ["same", "same", gap] + ["same"] * 3, missing="drop")
+    assert both.n == 4
 
 
 def test_words_of_their_own() -> None:
@@ -522,27 +522,27 @@ BAD: list[tuple[Any, str]] = [
     (lambda: Custom(THREE).posterior([0.5, 0.4, 0.2], 1), "a prior must have 3 probabilities"),
     (lambda: Custom(THREE).posterior({"x": 1}, 1), "a prior probability must be"),
     (lambda: Custom(THREE).posterior(0.5, 1), "a prior must have 3 probabilities"),
-    (lambda: Custom(THREE).loglik(None, [1]), "a prior must have 3 probabilities"),
+    (lambda: Custom(THREE).loglik(None, [1]), "a prior must have 3 probabilities"),  # type: ignore[arg-type]
     (lambda: Custom(THREE, truths=["A", "a", "b"]), "truths must differ in more than case and spaces"),
     (lambda: Custom([[0.9, 0.1], [0.1, 0.9]], answers=["1", 1]), "answers must differ in more than case and spaces"),
     (lambda: Custom(pd.DataFrame([[0.9, 0.1], [0.1, 0.9]])), "a matrix must be"),  # type: ignore[arg-type]
     (lambda: Kuk(0.8, 0.2, np.array([3, 4])), "draws must be a whole number"),  # type: ignore[arg-type]
     (lambda: Greenberg(0.7, 0.3).estimate_counts(5, 10), "a sample, yes and n, must be two numbers"),  # type: ignore[arg-type]
-    (lambda: Greenberg(0.7, 0.3).loglik(0.5, [1], [0]), "pi must be two numbers"),
+    (lambda: Greenberg(0.7, 0.3).loglik(0.5, [1], [0]), "pi must be two numbers"),  # type: ignore[arg-type]
     (lambda: Greenberg(0.7, 0.3).loglik((0.5, 2), [1], [0]), "a proportion must lie between 0 and 1"),
-    (lambda: Warner(0.7).loglik("often", [1]), "pi must lie between 0 and 1, got 'often'"),
-    (lambda: Warner(0.7).loglik({}, [1]), "pi must lie between 0 and 1"),
+    (lambda: Warner(0.7).loglik("often", [1]), "pi must lie between 0 and 1, got 'often'"),  # type: ignore[arg-type]
+    (lambda: Warner(0.7).loglik({}, [1]), "pi must lie between 0 and 1"),  # type: ignore[call-overload]
     (lambda: Warner(0.7).loglik(10**400, [1]), "pi must lie between 0 and 1"),
     (lambda: Warner(0.7).estimate_counts(1, 10**400), "n must be at most 2"),
     (lambda: Warner(0.7).estimate({"yes": 3, "no": 4}), "a column of answers must have a row for each respondent"),
     (lambda: Warner(0.7).estimate({"yes", "no"}), "a column of answers must have a row for each respondent"),
     (lambda: Warner(0.7).estimate(np.eye(3)), "a column of answers must be a list"),
-    (lambda: Warner(0.7).estimate([1, 0], weights=5), "a column of weights must be a list"),
+    (lambda: Warner(0.7).estimate([1, 0], weights=5), "a column of weights must be a list"),  # type: ignore[call-overload]
     (lambda: Warner(0.7).estimate([1, 0], [1, 0], ["a", "b"]), "some weights of each group must be positive"),
     (lambda: Warner(0.7).estimate([1, 0]).interval(method=""), "method must be one of"),
-    (lambda: Warner(0.7).estimate([1, 0]).interval(Fraction(10**400)), "level must be a number"),
+    (lambda: Warner(0.7).estimate([1, 0]).interval(Fraction(10**400)), "level must be a number"),  # type: ignore[arg-type]
     (lambda: Warner(0.7).estimate([1, 0]).test(10**400), "a proportion to test must lie between"),
-    (lambda: Warner(0.7).estimate([1, 0]).test(0.5).rejects("x"), "level must lie strictly between 0 and 1"),
+    (lambda: Warner(0.7).estimate([1, 0]).test(0.5).rejects("x"), "level must lie strictly between 0 and 1"),  # type: ignore[arg-type]
     (lambda: designs.parse("warner:p=0.7,p=0.8"), "warner must have each parameter once"),
     (lambda: Custom(THREE).estimate([7]), "row 1: an answer must be one of 0, 1, 2"),
     (lambda: Warner(0.7).posterior(2, "yes"), "prior must lie between"),
@@ -550,7 +550,7 @@ BAD: list[tuple[Any, str]] = [
     (lambda: Warner(0.7).estimate([]), "at least one answer"),
     (lambda: Warner(0.7).estimate([None], missing="drop"), "at least one answer"),
     (lambda: Warner(0.7).estimate("yes"), "a column of answers must be a list"),
-    (lambda: Warner(0.7).estimate(5), "a column of answers must be a list"),
+    (lambda: Warner(0.7).estimate(5), "a column of answers must be a list"),  # type: ignore[call-overload]
     (lambda: Warner(0.7).estimate(["yes", "maybe"]), "row 2: an answer must be yes or no"),
     (lambda: Warner(0.7).estimate([1, 2]), "row 2: an answer must be yes or no"),
     (lambda: Warner(0.7).estimate([[1], [0]]), "row 1: an answer must be yes or no"),

@@ -306,7 +306,7 @@ def test_what_independence_test_refuses() -> None:
         independence_test(["a", "b", math.nan], reports)
     for bad in ("aab", None, [["a"], ["b"], ["c"]], np.zeros((3, 2))):
         with pytest.raises(sv.SottovoceError):
-            independence_test(bad, reports)
+            independence_test(bad, reports)  # type: ignore[arg-type]
 
 
 # Two proportions.

@@ -320,6 +320,7 @@ def test_a_design_with_parameters(design: str, p: str, q: str) -> None:
     worst = min(max(0.5, min(float(Fraction(p)), float(Fraction(q)))), max(float(Fraction(p)), float(Fraction(q))))
     assert made.n == math.ceil((Z / 0.04 / slope) ** 2 * worst * (1 - worst))
     assert made.private == (not design.startswith(("triangular", "mangat")))
+    assert isinstance(made.design, sv.designs.Design)
     assert made.posterior(0.5).high == pytest.approx(made.design.revealed) or not made.private
 
 

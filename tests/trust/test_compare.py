@@ -398,9 +398,9 @@ WRONG: list[tuple[Callable[[], object], str]] = [
     (lambda: sv.compare(["a", "a"]), "at least 2 distinct values, has 1"),
     (lambda: sv.compare([], domain=2), "at least one answer"),
     (lambda: sv.compare(["a", "c"], domain=["a", "b"]), "row 2: an answer must be one of"),
-    (lambda: sv.compare([["a"], ["b"]]), "an answer must be text, a number or a truth value"),
+    (lambda: sv.compare([["a"], ["b"]]), "an answer must be text, a number or a truth value"),  # type: ignore[list-item]
     (lambda: sv.compare("abc"), "a column of answers must be a list"),
-    (lambda: sv.compare(None), "a column of answers must be a list"),
+    (lambda: sv.compare(None), "a column of answers must be a list"),  # type: ignore[arg-type]
     (lambda: sv.compare(COUNTS).to_frame("excel"), "kind must be one of"),
     (lambda: sv.error_curve(epsilon=1.0, ns=[1, 2]), "at least 3 different n, got 2"),
     (lambda: sv.error_curve(epsilon=1.0, ns="123"), "ns must be a list"),  # type: ignore[arg-type]

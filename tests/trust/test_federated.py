@@ -292,7 +292,7 @@ def test_a_secure_sum_is_the_total_with_the_promised_noise(parties: Parties) -> 
         secure_sum(columns[:, :3], parties, noise, Keystream(3), [0])
     for wrong in (columns[:3], columns[0], [[0.5]] * 5):
         with pytest.raises(ParameterError, match="a column of whole numbers for each"):
-            secure_sum(wrong, parties, noise, Keystream(3))
+            secure_sum(wrong, parties, noise, Keystream(3))  # type: ignore[arg-type]
 
 
 @pytest.mark.slow

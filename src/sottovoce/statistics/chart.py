@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from sottovoce.core.canonical import JsonObject
 from sottovoce.core.lazy import numpy as np
 from sottovoce.estimates import Distribution, Estimate, MeanEstimate, Result, Shares
 from sottovoce.estimates.range_estimate import RangeEstimate
@@ -15,7 +16,9 @@ from sottovoce.statistics.sequences.bounded_mean import anytime_mean, reach
 from sottovoce.statistics.sequences.confidence_sequence import anytime, anytime_interval
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
+    from numpy.typing import ArrayLike, NDArray
+
+    from sottovoce.estimates.tally import Tally
 
     Floats = NDArray[np.float64]
 
@@ -24,7 +27,7 @@ MAX_ROWS = 250
 
 SIGNIFICANT_DIGITS = 7
 IMPOSSIBLE_LEVEL = 0.99
-"""Coverage of the intervals that tell which rows no chance explains."""
+"""A row is called impossible if its interval at this coverage lies outside what there can be."""
 
 QUANTILES = (0.1, 0.25, 0.5, 0.75, 0.9)
 CURVE_FACTOR = 64
@@ -34,7 +37,7 @@ CURVE_POINTS = 25
 
 @dataclass(frozen=True)
 class ChartColumns:
-    """What the rows have in common, one number each; `anytime` and `raw` are None where there is no such thing."""
+    """The columns of the rows of one question; `anytime` and `raw` are None where there is no such thing."""
 
     labels: Sequence[str]
     estimate: Floats
@@ -45,7 +48,7 @@ class ChartColumns:
     anytime: tuple[Floats, Floats] | None = None
     raw: Floats | None = None
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> JsonObject:
         names = ("estimate", "stderr", "population_stderr", "raw")
         plain = {name: rounded(getattr(self, name)) for name in names}
         ends = {name: [rounded(end) for end in getattr(self, name) or ()] or None
@@ -53,7 +56,7 @@ class ChartColumns:
         return {"labels": list(self.labels), **plain, **ends}
 
 
-def chart_numbers(tally: Any, level: float) -> dict[str, Any]:
+def chart_numbers(tally: Tally[Result], level: float) -> JsonObject:
     """All of one question, in a form for JSON."""
     result = tally.estimate()
     found = chart_columns(tally, result, level)
@@ -68,7 +71,7 @@ def chart_numbers(tally: Any, level: float) -> dict[str, Any]:
     }
 
 
-def chart_columns(tally: Any, result: Result, level: float) -> ChartColumns:
+def chart_columns(tally: Tally[Result], result: Result, level: float) -> ChartColumns:
     """The rows of a result: all of them, or of many values the most frequent ones in their order."""
     if isinstance(result, Estimate | Shares):
         return _shares(result, level)
@@ -93,14 +96,14 @@ def _shares(result: Estimate | Shares, level: float) -> ChartColumns:
     return ChartColumns(labels, result.frequency[top], *errors, own, about, peeking, raw[top])
 
 
-def _peeking(tally: Any, result: Result, level: float) -> tuple[Floats, Floats] | None:
-    if not isinstance(result, MeanEstimate):
+def _peeking(tally: Tally[Result], result: Result, level: float) -> tuple[Floats, Floats] | None:
+    if not isinstance(result, MeanEstimate) or not isinstance(tally.mechanism, Mean):
         return None
     low, high = anytime_mean(tally.mechanism, result, level)
     return np.array([low]), np.array([high])
 
 
-def _sent(tally: Any, result: Result) -> Floats | None:
+def _sent(tally: Tally[Result], result: Result) -> Floats | None:
     """What the reports would say if they were answers: the mean of rounded numbers, the bins of blurred ones."""
     m = tally.mechanism
     if isinstance(m, Mean) and m.kind == "rounding":
@@ -114,11 +117,11 @@ def _sent(tally: Any, result: Result) -> Floats | None:
     return None
 
 
-def curve(tally: Any, result: Result, found: ChartColumns, level: float) -> dict[str, Any]:
+def curve(tally: Tally[Result], result: Result, found: ChartColumns, level: float) -> JsonObject:
     """How wide the widest interval is likely to be after other numbers of reports: half of it, for each kind."""
     n = result.n
     counts = np.unique(np.geomspace(max(n / CURVE_FACTOR, 10), n * CURVE_FACTOR, CURVE_POINTS).round())
-    drawn: dict[str, Any] = {"n": counts.astype(int).tolist()}
+    drawn: JsonObject = {"n": counts.astype(int).tolist()}
     for kind in ("respondents", "population"):
         low, high = getattr(found, kind)
         drawn[kind] = rounded((high - low).max() / 2 * np.sqrt(n / counts))
@@ -126,10 +129,11 @@ def curve(tally: Any, result: Result, found: ChartColumns, level: float) -> dict
     return drawn
 
 
-def _ahead(tally: Any, result: Result, found: ChartColumns, counts: Floats, level: float) -> Floats | None:
+def _ahead(tally: Tally[Result], result: Result, found: ChartColumns, counts: Floats, level: float) -> Floats | None:
+    """Half the width of the widest interval that holds at every peek, after each number of reports."""
     if found.anytime is None:
         return None
-    if isinstance(result, MeanEstimate):
+    if isinstance(tally.mechanism, Mean):
         return reach(tally.mechanism, counts, level)
     if not isinstance(result, Estimate | Shares) or found.raw is None:
         return None
@@ -140,7 +144,7 @@ def _ahead(tally: Any, result: Result, found: ChartColumns, counts: Floats, leve
 
 
 def impossible(result: Result, labels: Sequence[str]) -> list[str]:
-    """Rows that no chance explains: their interval at 99%, for all rows at once, lies outside what there is."""
+    """Rows that no chance explains: their interval at 99%, for all rows at once, lies outside what there can be."""
     bounds = (result.domain.low, result.domain.high) if isinstance(result, MeanEstimate) else (0.0, 1.0)
     if isinstance(result, Estimate | Shares):
         low, high = result.interval(IMPOSSIBLE_LEVEL, simultaneous=True)
@@ -150,7 +154,7 @@ def impossible(result: Result, labels: Sequence[str]) -> list[str]:
     return [label for label, row in zip(labels, rows, strict=True) if row.high < bounds[0] or row.low > bounds[1]]
 
 
-def shape(result: Result, level: float) -> dict[str, Any]:
+def shape(result: Result, level: float) -> JsonObject:
     """Of numbers and ordered values, quantiles; of a distribution its edges and its mean too."""
     if isinstance(result, RangeEstimate):
         found = [result.quantile(q, level, population=True) for q in QUANTILES]
@@ -163,7 +167,7 @@ def shape(result: Result, level: float) -> dict[str, Any]:
     return {"edges": rounded(result.edges), "mean": mean, "quantiles": rows}
 
 
-def rounded(column: Any) -> list[float] | None:
+def rounded(column: ArrayLike | None) -> list[float] | None:
     """As many digits as a chart or a table can show: what is sent to many pages should be short."""
     if column is None:
         return None

@@ -1,9 +1,9 @@
-"""What the functions of this room ask of their arguments, each rule once."""
+"""Checks of arguments that several functions of this room share."""
 
 from __future__ import annotations
 
 from numbers import Integral, Real
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from sottovoce.core.errors import ParameterError
 from sottovoce.core.lazy import numpy as np
@@ -42,7 +42,7 @@ def check_whole(number: object, name: str, least: int = 0) -> int:
     return int(number)
 
 
-def check_counts(counts: Any, length: int, of: str) -> NDArray[np.float64]:
+def check_counts(counts: object, length: int, of: str) -> NDArray[np.float64]:
     """One whole number for each, none negative and not all zero."""
     array = _numbers(counts, "counts")
     if array.shape != (length,):
@@ -54,7 +54,7 @@ def check_counts(counts: Any, length: int, of: str) -> NDArray[np.float64]:
     return array
 
 
-def check_distribution(frequencies: Any, length: int) -> NDArray[np.float64]:
+def check_distribution(frequencies: object, length: int) -> NDArray[np.float64]:
     """One frequency for each value, none negative, that add up to one."""
     array = _numbers(frequencies, "frequencies")
     if array.shape != (length,):
@@ -65,7 +65,7 @@ def check_distribution(frequencies: Any, length: int) -> NDArray[np.float64]:
     return distribution
 
 
-def _numbers(values: Any, name: str) -> NDArray[np.float64]:
+def _numbers(values: object, name: str) -> NDArray[np.float64]:
     try:
         array = np.asarray(values)
         if array.dtype.kind == "O":  # Fractions, for one.

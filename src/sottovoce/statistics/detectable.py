@@ -37,10 +37,10 @@ def detectable(
     inf
     """
     group = _group(n, p, q)
-    null = math.sqrt(group.variance(check_share(base, "base")))
+    null = math.sqrt(float(group.variance(check_share(base, "base"))))
 
     def errors(effect: float) -> tuple[float, float]:
-        return null, math.sqrt(group.variance(base + effect))
+        return null, math.sqrt(float(group.variance(base + effect)))
 
     return _smallest(errors, base, level, power, increase)
 
@@ -72,11 +72,11 @@ def detectable_change(
     base, rho = check_share(base, "base"), check_number(correlation, "correlation", -1, 1)
 
     def error(one: float, other: float) -> float:
-        a, b = first.variance(one), second.variance(other)
+        a, b = float(first.variance(one)), float(second.variance(other))
         return math.sqrt(max(a + b - 2 * rho * math.sqrt(a * b), 0.0))
 
     def errors(effect: float) -> tuple[float, float]:
-        pooled = base + effect * second.n / (first.n + second.n)
+        pooled = base + effect * sizes[1] / (sizes[0] + sizes[1])
         return error(pooled, pooled), error(base, base + effect)
 
     return _smallest(errors, base, level, power, increase)

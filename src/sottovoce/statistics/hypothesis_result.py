@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 from dataclasses import asdict, dataclass
-from typing import Any
 
+from sottovoce.core.canonical import JsonObject
 from sottovoce.estimates.interval import Interval
 from sottovoce.statistics.checks import check_level
 
@@ -35,7 +35,7 @@ class TestResult:
         """Whether the test rejects its null hypothesis. One that is true is kept with the probability of the level."""
         return 1 - self.p_value >= check_level(level)
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> JsonObject:
         """A form for JSON; an infinite statistic is null."""
         ends = None if self.interval is None else list(self.interval)
         statistic = self.statistic if math.isfinite(self.statistic) else None

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from sottovoce.core.domain import Domain
 from sottovoce.core.errors import DomainError, ParameterError, ReportError
@@ -48,7 +48,7 @@ class MatrixDesign(Protocol):
     def matrix(self) -> Sequence[Sequence[float | Fraction]]: ...
 
 
-def likelihood(source: Mechanism | MatrixDesign, data: Reports | Tally[Any] | ArrayLike) -> Likelihood:
+def likelihood(source: Mechanism | MatrixDesign, data: Reports | Tally[Estimate] | ArrayLike) -> Likelihood:
     """The likelihood of a histogram, from the reports of a mechanism or the answers to a design.
 
     A mechanism takes its `Reports`, or a `Tally` or counts where these tell how often each report came (k-ary,
@@ -96,7 +96,7 @@ class Likelihood:
     def n(self) -> int:
         return int(self.counts.sum())
 
-    def loglik(self, frequencies: Any) -> float:
+    def loglik(self, frequencies: ArrayLike) -> float:
         """The log-likelihood of a histogram, up to a constant that is the same for all of them."""
         return self._loglik(self.laws, check_distribution(frequencies, len(self.labels)))
 
@@ -115,11 +115,11 @@ class Likelihood:
 
     # Tests: how far the likelihood falls from its maximum to the best that a hypothesis allows.
 
-    def deviance(self, frequencies: Any) -> float:
+    def deviance(self, frequencies: ArrayLike) -> float:
         """Twice the drop of the log-likelihood from its maximum to a histogram."""
         return max(2 * (self.maximum - self.loglik(frequencies)), 0.0)
 
-    def test(self, frequencies: Any) -> TestResult:
+    def test(self, frequencies: ArrayLike) -> TestResult:
         """Whether the population may have just these frequencies, by the likelihood ratio."""
         deviance, df = self.deviance(frequencies), len(self.labels) - 1
         return TestResult(
@@ -214,7 +214,9 @@ def marginal(estimate: Estimate, label: Label) -> Proportion:
     )
 
 
-def _observed(mechanism: Mechanism, data: Any) -> tuple[Sequence[Report], NDArray[np.float64]]:
+def _observed(
+    mechanism: Mechanism, data: Reports | Tally[Estimate] | ArrayLike
+) -> tuple[Sequence[Report], NDArray[np.float64]]:
     """The reports that came, each once, and how often."""
     if isinstance(data, Reports | Tally) and data.mechanism != mechanism:
         raise ReportError(f"the data are of {data.mechanism!r}, not of {mechanism!r}")

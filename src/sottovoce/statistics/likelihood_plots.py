@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from sottovoce.core.lazy import numpy as np
 from sottovoce.core.lazy import scipy
@@ -16,8 +16,10 @@ if TYPE_CHECKING:
     from sottovoce.core.domain import Label
     from sottovoce.statistics.likelihood import Likelihood
 
-POINTS, SIDE, DEEPEST = 81, 80, 25.0
-"""Places on a profile; histograms on a side of a triangle; the deviance where the colours of a surface end."""
+PROFILE_POINTS, SIDE_POINTS = 81, 80
+"""Frequencies along a profile, and histograms along a side of the triangle."""
+MAX_DEVIANCE = 25.0
+"""Where the colours of a surface end."""
 
 
 def profile(fit: Likelihood, label: Label, level: float, ax: Axes | None = None) -> Axes:
@@ -26,7 +28,7 @@ def profile(fit: Likelihood, label: Label, level: float, ax: Axes | None = None)
     low, high = fit.interval(label, level)
     best, cut = float(fit.frequency[fit._code(label)]), float(scipy.special.chdtri(1, 1 - level))
     margin = 0.6 * (high - low)
-    places = np.unique([*np.linspace(max(low - margin, 0), min(high + margin, 1), POINTS), best])
+    places = np.unique([*np.linspace(max(low - margin, 0), min(high + margin, 1), PROFILE_POINTS), best])
     ax.plot(places, fit.profile(label, places), color=ACCENT, linewidth=2)
     ax.axhline(cut, color=TRUTH, linewidth=1, linestyle="--")
     ax.text(1, cut, f" {100 * level:.12g}%", color=TRUTH, va="center", transform=ax.get_yaxis_transform())
@@ -46,7 +48,8 @@ def surface(fit: Likelihood, level: float, ax: Axes | None = None) -> Axes:
     shares = _near(fit)
     deviance = np.array([2 * (fit.maximum - fit._loglik(fit.laws, f)) for f in shares])
     x, y = _places(shares)
-    colours = ax.tricontourf(x, y, np.minimum(deviance, DEEPEST), levels=np.linspace(0, DEEPEST, 11), cmap="GnBu_r")
+    levels = np.linspace(0, MAX_DEVIANCE, 11)
+    colours = ax.tricontourf(x, y, np.minimum(deviance, MAX_DEVIANCE), levels=levels, cmap="GnBu_r")
     ax.figure.colorbar(colours, ax=ax, label="deviance", ticks=range(0, 26, 5), shrink=0.75)
     ax.tricontour(x, y, deviance, levels=[scipy.special.chdtri(2, 1 - level)], colors=[TRUTH], linewidths=1.8)
     ax.plot(*_places(fit.frequency[None]), "o", color=TRUTH, markersize=5, zorder=3, clip_on=False)
@@ -64,14 +67,14 @@ def surface(fit: Likelihood, level: float, ax: Axes | None = None) -> Axes:
 
 def _near(fit: Likelihood) -> NDArray[np.float64]:
     """Histograms in even steps, over the smallest triangle that holds all but the least likely ones."""
-    reach = float(scipy.special.chdtr(1, DEEPEST))
+    reach = float(scipy.special.chdtr(1, MAX_DEVIANCE))
     least = np.array([fit.interval(label, reach).low for label in fit.labels])
-    first, second = np.meshgrid(np.arange(SIDE), np.arange(SIDE))
-    steps = np.stack([SIDE - 1 - first - second, first, second], axis=-1)[first + second < SIDE]
-    shares: NDArray[np.float64] = least + (1 - least.sum()) * steps / (SIDE - 1)
+    first, second = np.meshgrid(np.arange(SIDE_POINTS), np.arange(SIDE_POINTS))
+    steps = np.stack([SIDE_POINTS - 1 - first - second, first, second], axis=-1)[first + second < SIDE_POINTS]
+    shares: NDArray[np.float64] = least + (1 - least.sum()) * steps / (SIDE_POINTS - 1)
     return shares
 
 
-def _places(shares: Any) -> tuple[Any, Any]:
+def _places(shares: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Where histograms of three values lie in the triangle."""
     return shares[:, 1] + shares[:, 2] / 2, shares[:, 2] * 3**0.5 / 2

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
+from sottovoce.core.canonical import JsonObject
 from sottovoce.estimates.result import Result
 
 if TYPE_CHECKING:
@@ -26,7 +27,7 @@ class PopulationResult(Result):
     ) -> Any:
         return super().to_frame(kind, level, simultaneous, population)
 
-    def to_dict(self, level: float = 0.95, simultaneous: bool = False, population: bool = True) -> dict[str, Any]:
+    def to_dict(self, level: float = 0.95, simultaneous: bool = False, population: bool = True) -> JsonObject:
         """A form for JSON; an infinite epsilon is null."""
         finite = None if math.isinf(self.epsilon) else self.epsilon
         return {**super().to_dict(level, simultaneous, population), "epsilon": finite, "note": self.note}

@@ -1,4 +1,4 @@
-"""Finding where something ends, for many at once."""
+"""Bisection for many intervals at once."""
 
 from __future__ import annotations
 

@@ -69,7 +69,7 @@ def _sensitivity(domain: Domain) -> int:
 
 
 def _noisy(noise: Noise, counts: NDArray[np.int64], stream: Keystream) -> NDArray[np.int64]:
-    """Counts with noise; of two, the second, and the first is what is left."""
-    told = counts[1:] if noise.sensitivity == 1 else counts
-    noisy = np.array(noise.release(told, stream), dtype=np.int64)
+    """Counts with noise. Of two counts only the second gets noise; the first is the total less the second."""
+    released = counts[1:] if noise.sensitivity == 1 else counts
+    noisy = np.array(noise.release(released, stream), dtype=np.int64)
     return np.concatenate([[counts.sum() - noisy[0]], noisy]) if noise.sensitivity == 1 else noisy

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from numbers import Integral
 from statistics import mean, stdev
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
-from sottovoce.core.domain import Domain
+from sottovoce.core.canonical import JsonObject
+from sottovoce.core.domain import Domain, Label
 from sottovoce.core.errors import ParameterError
 from sottovoce.core.lazy import load
 from sottovoce.core.lazy import numpy as np
@@ -30,8 +31,13 @@ MAX_RUNS = 10**6
 COLOURS = ("#7c3aed", ACCENT, "#2563eb", "#be185d", "#65a30d")
 WARNING = "the exact counts are shown: not private"
 
-Track = Callable[[Sequence[Any]], Iterable[Any]]
-"""Passes on what it is given, and may show a person how far it got. `tqdm.tqdm` is one."""
+T = TypeVar("T")
+
+
+class Track(Protocol):
+    """Passes on the steps that it is given, and may show a person how many are done. `tqdm.tqdm` is one."""
+
+    def __call__(self, steps: Sequence[T], /) -> Iterable[T]: ...
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,7 +80,7 @@ class Errors:
         return ModelOutcome(model, self.first, math.sqrt(mean(self.squares)), self.largest, expected, self._doubt())
 
     def _doubt(self) -> float:
-        """The mean of the squares doubts twice as much as its root does."""
+        """Half of the relative standard error of the mean square: a root has half the relative error of its square."""
         if len(self.squares) < 2 or not any(self.squares):
             return math.nan
         return stdev(self.squares) / math.sqrt(len(self.squares)) / mean(self.squares) / 2
@@ -130,13 +136,13 @@ class Comparison:
         """A data frame (pandas, Polars or Arrow): a row for each value, three columns of counts for each model."""
         if kind not in FRAMES:
             raise ParameterError(f"kind must be one of {', '.join(FRAMES)}, got {kind!r}")
-        columns: dict[str, Any] = {"label": [label_text(label) for label in self.domain.labels], "true": self.truth}
+        columns: dict[str, object] = {"label": [label_text(label) for label in self.domain.labels], "true": self.truth}
         for outcome in self.outcomes:
             names = (outcome.model.name, f"{outcome.model.name} low", f"{outcome.model.name} high")
             columns |= dict(zip(names, self._counts(outcome), strict=True))
         return load("pyarrow").table(columns) if kind == "arrow" else load(kind).DataFrame(columns)
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> JsonObject:
         """A form for JSON."""
         return {
             "n": self.n,
@@ -151,7 +157,7 @@ class Comparison:
             "models": [self._record(outcome) for outcome in self.outcomes],
         }
 
-    def _record(self, outcome: ModelOutcome) -> dict[str, Any]:
+    def _record(self, outcome: ModelOutcome) -> JsonObject:
         counts, low, high = (part.tolist() for part in self._counts(outcome))
         return {
             "model": outcome.model.name,
@@ -212,12 +218,12 @@ def _dress(ax: Axes, labels: list[str]) -> None:
 
 
 def compare(
-    data: Any,
+    data: int | Iterable[Label] | Domain,
     epsilon: float = 1.0,
     n: int | None = None,
     *,
     probabilities: Iterable[float] | None = None,
-    domain: int | Iterable[Any] | Domain | None = None,
+    domain: int | Iterable[Label] | Domain | None = None,
     models: Iterable[str | TrustModel] = ("central", "local"),
     runs: int = 1,
     level: float = 0.95,
@@ -248,11 +254,17 @@ def compare(
     return Comparison(domain, epsilon, len(codes), truth, outcomes, level, runs, seed)
 
 
-def _answers(data: Any, n: Any, probabilities: Any, domain: Any, stream: Keystream) -> tuple[Domain, NDArray[Any]]:
+def _answers(
+    data: int | Iterable[Label] | Domain,
+    n: int | None,
+    probabilities: Iterable[float] | None,
+    domain: int | Iterable[Label] | Domain | None,
+    stream: Keystream,
+) -> tuple[Domain, NDArray[np.integer]]:
     if n is None:
         if probabilities is not None:
             raise ParameterError("probabilities are for answers to be drawn: give n and a domain")
-        if isinstance(data, Domain | Integral):
+        if isinstance(data, Domain | int | Integral):
             raise ParameterError("n must be given with a domain: how many answers to draw from it")
         return encoded(data, domain)
     if domain is not None or isinstance(data, Mapping):

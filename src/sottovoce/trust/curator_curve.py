@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from sottovoce.core.canonical import JsonObject
 from sottovoce.core.domain import Domain, Label
 from sottovoce.core.errors import ParameterError
 from sottovoce.core.lazy import numpy as np
 from sottovoce.core.privacy import check_epsilon
 from sottovoce.core.randomness import Keystream
 from sottovoce.estimates.render import INK, panels, plural, text_table
-from sottovoce.trust.base import TrustModel
 from sottovoce.trust.compare import COLOURS, MAX_RUNS, Errors, Track
-from sottovoce.trust.curve import HEIGHT, Line
+from sottovoce.trust.curve import PLOT_ROWS, Line
 from sottovoce.trust.federated.curators import Federated, SecureSum
 from sottovoce.trust.federated.parties import Parties
 from sottovoce.trust.synthetic import MAX_PEOPLE, check_size, check_whole, multinomial
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 MAX_SECURE_CURATORS = 200
-"""Curators up to which the secure sum is simulated."""
+"""The largest number of curators for which the secure sum is simulated."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,7 +73,7 @@ class CuratorCurve:
     def notes(self) -> list[str]:
         return [f"{name} trusts {line.model.trusts}" for name, line in self._named()]
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> JsonObject:
         """A form for JSON."""
         lines = [
             {
@@ -92,7 +92,7 @@ class CuratorCurve:
     def plot(self, ax: Axes | None = None) -> Axes:
         """Measured errors as dots, closed forms as lines, on logarithmic axes. Needs matplotlib."""
         if ax is None:
-            ax = panels([HEIGHT])[1][0]
+            ax = panels([PLOT_ROWS])[1][0]
         for at, (name, line) in enumerate(self._named()):
             ax.plot(line.ns, line.expected, color=COLOURS[at], linewidth=1.5, alpha=0.6)
             label = f"{name}: slope {line.slope:.2f}"
@@ -136,7 +136,7 @@ def curator_curve(
     sizes = _numbers(ks, n)
     codes = multinomial(values, n, seed=stream)
     truth = np.bincount(codes, minlength=values.size)
-    models: list[list[Any]] = [
+    models: list[list[Federated | SecureSum]] = [
         [Federated(k) for k in sizes],
         [SecureSum(Parties(k)) for k in sizes if 4 <= k <= MAX_SECURE_CURATORS],
     ]
@@ -147,11 +147,11 @@ def curator_curve(
     return CuratorCurve(epsilon, n, values.size, runs, tuple(lines), seed)
 
 
-def _line(models: list[Any], errors: dict[str, Errors], domain: Domain, epsilon: float) -> Line:
+def _line(models: Sequence[Federated | SecureSum], errors: dict[str, Errors], domain: Domain, epsilon: float) -> Line:
     outcomes = [errors[model.name].outcome(model, domain, epsilon) for model in models]
     rmse, expected, doubt = (np.array([getattr(o, name) for o in outcomes]) for name in ("rmse", "expected", "doubt"))
-    first: TrustModel = models[0]
-    return Line(first, np.array([_curators(model) for model in models]), rmse, expected, doubt, outcomes[0].release.by)
+    ks = np.array([_curators(model) for model in models])
+    return Line(models[0], ks, rmse, expected, doubt, outcomes[0].release.by)
 
 
 def _curators(model: Federated | SecureSum) -> int:

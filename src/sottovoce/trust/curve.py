@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from sottovoce.core.canonical import JsonObject
 from sottovoce.core.domain import Domain, Label
 from sottovoce.core.errors import ParameterError
 from sottovoce.core.lazy import load
@@ -28,7 +29,8 @@ if TYPE_CHECKING:
 DEFAULT_NS = (100, 316, 1000, 3162, 10_000, 31_623, 100_000)
 MEASURES = ("frequency", "mean")
 DEFAULT_VALUES = 10
-HEIGHT = 10
+PLOT_ROWS = 10
+"""The height of a plot, in rows of a table."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,7 +66,7 @@ class Line:
 
     @cached_property
     def _weights(self) -> NDArray[np.float64]:
-        """What each logarithm counts for in the slope."""
+        """The weight of each logarithm in the slope."""
         x = np.log(self.ns) - np.log(self.ns).mean()
         weights: NDArray[np.float64] = x / (x**2).sum()
         return weights
@@ -120,7 +122,7 @@ class ErrorCurve:
         """A data frame (pandas, Polars or Arrow): a row for each model and n."""
         if kind not in FRAMES:
             raise ParameterError(f"kind must be one of {', '.join(FRAMES)}, got {kind!r}")
-        columns: dict[str, Any] = {
+        columns: dict[str, object] = {
             "model": [line.name for line in self.lines for _ in line.ns],
             "n": np.concatenate([line.ns for line in self.lines]),
             "rmse": np.concatenate([line.rmse for line in self.lines]),
@@ -128,7 +130,7 @@ class ErrorCurve:
         }
         return load("pyarrow").table(columns) if kind == "arrow" else load(kind).DataFrame(columns)
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> JsonObject:
         """A form for JSON."""
         return {
             "epsilon": self.epsilon,
@@ -154,7 +156,7 @@ class ErrorCurve:
     def plot(self, ax: Axes | None = None) -> Axes:
         """Measured errors as dots, closed forms as lines, on logarithmic axes. Needs matplotlib."""
         if ax is None:
-            ax = panels([HEIGHT])[1][0]
+            ax = panels([PLOT_ROWS])[1][0]
         for at, line in enumerate(self.lines):
             colour = COLOURS[at % len(COLOURS)]
             ax.plot(line.ns, line.expected, color=colour, linewidth=1.5, alpha=0.6)
@@ -223,7 +225,7 @@ def _line(model: TrustModel, domain: Domain, epsilon: float, errors: list[Errors
     return Line(model, ns, rmse, expected, np.array([o.doubt for o in outcomes]), outcomes[0].release.by)
 
 
-def _domain(domain: Any, measure: str) -> Domain:
+def _domain(domain: int | Iterable[Label] | Domain | None, measure: str) -> Domain:
     if measure not in MEASURES:
         raise ParameterError(f"measure must be one of {', '.join(MEASURES)}, got {measure!r:.40}")
     if measure == "mean" and domain is not None:

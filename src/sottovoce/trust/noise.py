@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 COINS_AT_A_TIME = 2**20
 """Coins tossed at a time for a column of noise."""
 
-LEAST_TAIL = 2.0**-24
-"""A coin that comes up tails less often takes too long to wait for, millions of times."""
+MIN_TAILS_CHANCE = 2.0**-24
+"""The least probability of tails that a coin may have. With less, a run of heads takes too long to draw."""
 
 
 class Noise(ABC):
@@ -38,7 +38,7 @@ class Noise(ABC):
     if TYPE_CHECKING:
 
         @property
-        def ratio(self) -> Any: ...
+        def ratio(self) -> float | Fraction: ...
         @property
         def epsilon(self) -> float: ...
 
@@ -114,9 +114,9 @@ class DiscreteLaplace(Noise):
         return heads
 
     def _geometrics(self, size: int, stream: Keystream) -> NDArray[np.int64]:
-        """As many heads in a row, many times over: a row of coins for each one that has not seen tails yet."""
+        """The lengths of `size` runs of heads. Each run that still goes on is given another row of coins."""
         tail = float(1 - self.ratio)
-        if tail < LEAST_TAIL:
+        if tail < MIN_TAILS_CHANCE:
             raise ParameterError(f"epsilon must be at least 2^-24 for each unit of sensitivity, got {self.epsilon:g}")
         heads, still = np.zeros(size, dtype=np.int64), np.arange(size)
         while still.size:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from numbers import Real
 from typing import TYPE_CHECKING, Any
 
-from sottovoce.core.domain import Domain
+from sottovoce.core.domain import Domain, Label
 from sottovoce.core.domain.columns import to_list
 from sottovoce.core.domain.values import is_missing
 from sottovoce.core.errors import DomainError, ParameterError
@@ -20,13 +20,14 @@ if TYPE_CHECKING:
 
 MAX_VALUES = 2**20
 MAX_PEOPLE = 10**8
-TOLERANCE = 1e-9
+SUM_TOLERANCE = 1e-9
+"""How far from 1 given probabilities may add up to."""
 ANSWERS_AT_A_TIME = 2**20
 
 
 def multinomial(
     domain: Domain, n: int, probabilities: Iterable[float] | None = None, seed: int | Keystream | None = None
-) -> NDArray[Any]:
+) -> NDArray[np.unsignedinteger]:
     """The codes of n independent answers, each value with its probability; all alike if none are given.
 
     >>> np.bincount(multinomial(Domain(3), 1000, [0.5, 0.3, 0.2], seed=1))
@@ -81,12 +82,14 @@ def _chances(probabilities: Iterable[float], size: int) -> NDArray[np.float64]:
     if len(chances) != size:
         raise ParameterError(f"probabilities must be as many as the values, {size:,}, got {len(chances):,}")
     total = math.fsum(map(float, chances))
-    if abs(total - 1) > TOLERANCE:
+    if abs(total - 1) > SUM_TOLERANCE:
         raise ParameterError(f"probabilities must add up to 1, got {total:g}")
     return np.array([float(chance) for chance in chances]) / total
 
 
-def encoded(data: Any, domain: int | Iterable[Any] | Domain | None = None) -> tuple[Domain, NDArray[Any]]:
+def encoded(
+    data: Iterable[Label], domain: int | Iterable[Label] | Domain | None = None
+) -> tuple[Domain, NDArray[np.integer]]:
     """The domain and the codes of a column of answers, or of a mapping from values to how many people gave them.
 
     >>> encoded({"tea": 2, "coffee": 1})[1]
@@ -104,7 +107,7 @@ def encoded(data: Any, domain: int | Iterable[Any] | Domain | None = None) -> tu
     return domain, codes
 
 
-def _observed(rows: Sequence[Any]) -> Domain:
+def _observed(rows: list[Any]) -> Domain:
     """The values that occur, in order; a column with gaps has a value for them too."""
     try:
         found = {row for row in rows if not is_missing(row)}
@@ -117,7 +120,7 @@ def _observed(rows: Sequence[Any]) -> Domain:
     return Domain(values, missing="category" if gaps else "refuse")
 
 
-def _counted(data: Mapping[Any, int], domain: object) -> tuple[Domain, NDArray[Any]]:
+def _counted(data: Mapping[Label, int], domain: object) -> tuple[Domain, NDArray[np.integer]]:
     if domain is not None:
         raise ParameterError("a mapping of values to counts names its domain itself")
     labels = [label for label in data if label is not None]

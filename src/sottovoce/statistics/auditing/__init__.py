@@ -9,27 +9,27 @@ what it finds, or follows every draw of a mechanism that is small enough and fin
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from numbers import Real
-from typing import Any, Literal, overload
+from typing import Literal, overload
 
 from sottovoce.core.errors import ParameterError
 from sottovoce.core.privacy import check_probability, compose, to_float
 from sottovoce.mechanisms import Mechanism
 from sottovoce.statistics.auditing.answers import all_or_some, ends
+from sottovoce.statistics.auditing.attacks import Score
 from sottovoce.statistics.auditing.audit_result import AuditResult
 from sottovoce.statistics.auditing.bench import Progress
 from sottovoce.statistics.auditing.exact import ExactAudit, enumerate_draws
 from sottovoce.statistics.auditing.sampled import Audit, Event, sample
-from sottovoce.statistics.auditing.sources import Command, Endpoint
+from sottovoce.statistics.auditing.sources import Command, Endpoint, Randomizer
 from sottovoce.statistics.auditing.timing import CALLS, TimeAudit, audit_time
 from sottovoce.statistics.checks import check_whole
 
 __all__ = ["Audit", "AuditResult", "Command", "Endpoint", "Event", "ExactAudit", "TimeAudit", "audit", "ends"]
 
 SAMPLES = 100_000
-LEAST = 50
-"""Samples below which there is nothing to learn from."""
+MIN_SAMPLES = 50
+"""With fewer samples there is nothing to learn from."""
 
 
 class _Ungiven:
@@ -47,8 +47,8 @@ def audit(randomizer: Mechanism, *, delta: float = 0, claimed: float | None = No
 @overload
 def audit(
     randomizer: Mechanism,
-    x0: Any = ...,
-    x1: Any = ...,
+    x0: object = ...,
+    x1: object = ...,
     *,
     exact: Literal[True],
     delta: float = 0,
@@ -56,9 +56,9 @@ def audit(
 ) -> ExactAudit: ...
 @overload
 def audit(
-    randomizer: Any,
-    x0: Any = ...,
-    x1: Any = ...,
+    randomizer: Randomizer,
+    x0: object = ...,
+    x1: object = ...,
     samples: int = ...,
     *,
     seed: int | None = None,
@@ -67,9 +67,9 @@ def audit(
 ) -> TimeAudit: ...
 @overload
 def audit(
-    randomizer: Any,
-    x0: Any,
-    x1: Any,
+    randomizer: Randomizer,
+    x0: object,
+    x1: object,
     samples: int = 100_000,
     level: float = 0.99,
     seed: int | None = None,
@@ -78,15 +78,15 @@ def audit(
     claimed: float | None = None,
     repeats: int = 1,
     fresh: bool = False,
-    score: Callable[[Any], Any] | None = None,
+    score: Score | None = None,
     exact: Literal[False] = False,
     time: Literal[False] = False,
     progress: Progress | None = None,
 ) -> Audit: ...
 def audit(
-    randomizer: Any,
-    x0: Any = UNGIVEN,
-    x1: Any = UNGIVEN,
+    randomizer: Randomizer,
+    x0: object = UNGIVEN,
+    x1: object = UNGIVEN,
     samples: int | None = None,
     level: float = 0.99,
     seed: int | None = None,
@@ -95,7 +95,7 @@ def audit(
     claimed: float | None = None,
     repeats: int = 1,
     fresh: bool = False,
-    score: Callable[[Any], Any] | None = None,
+    score: Score | None = None,
     exact: bool = False,
     time: bool = False,
     progress: Progress | None = None,
@@ -127,9 +127,9 @@ def audit(
     if time:
         if exact or fresh or repeats != 1 or score is not None or delta or claimed is not None:
             raise ParameterError("an audit of time takes answers, samples and a seed: nothing else goes with it")
-        count = check_whole(CALLS if samples is None else samples, "samples", LEAST)
+        count = check_whole(CALLS if samples is None else samples, "samples", MIN_SAMPLES)
         return _time(randomizer, values, count, seed, progress)
-    samples = check_whole(SAMPLES if samples is None else samples, "samples", LEAST)
+    samples = check_whole(SAMPLES if samples is None else samples, "samples", MIN_SAMPLES)
     repeats = check_whole(repeats, "repeats", 1)
     _check(level, delta, score)
     if claimed is not None:
@@ -157,7 +157,7 @@ def audit(
     )
 
 
-def _check_answers(x0: Any, x1: Any) -> tuple[Any, Any] | None:
+def _check_answers(x0: object, x1: object) -> tuple[object, object] | None:
     if (x0 is UNGIVEN) != (x1 is UNGIVEN):
         raise ParameterError("give both answers, x0 and x1, or neither")
     if x0 is UNGIVEN:
@@ -167,8 +167,13 @@ def _check_answers(x0: Any, x1: Any) -> tuple[Any, Any] | None:
     return x0, x1
 
 
-def _time(randomizer: Any, values: tuple[Any, Any] | None, pair_calls: int, seed: int | None,
-          progress: Progress | None) -> TimeAudit:  # fmt: skip
+def _time(
+    randomizer: Randomizer,
+    values: tuple[object, object] | None,
+    pair_calls: int,
+    seed: int | None,
+    progress: Progress | None,
+) -> TimeAudit:
     if values is not None:
         return audit_time(randomizer, values, pair_calls, seed, progress)
     if not isinstance(randomizer, Mechanism):
@@ -176,8 +181,8 @@ def _time(randomizer: Any, values: tuple[Any, Any] | None, pair_calls: int, seed
     return audit_time(randomizer, all_or_some(randomizer, seed), pair_calls, seed, progress, randomizer.domain.size)
 
 
-def _written(answer: Any) -> str:
-    """An answer in full: an array leaves out its middle."""
+def _written(answer: object) -> str:
+    """An answer in full: the text of a long array would leave out its middle."""
     return repr(answer.tolist() if hasattr(answer, "tolist") else answer)
 
 
@@ -190,7 +195,7 @@ def _check(level: object, delta: object, score: object) -> None:
 
 
 def _check_claim(claimed: object) -> float:
-    """A claim of zero is that reports tell nothing."""
+    """The claimed epsilon. A claim of zero says that reports tell nothing."""
     number = to_float(claimed) if isinstance(claimed, Real) and not isinstance(claimed, bool) else math.nan
     if not 0 <= number < math.inf:
         raise ParameterError(f"claimed must be a number, zero or more, got {claimed!r:.40}")

@@ -10,8 +10,9 @@ import math
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Callable, Hashable
+from fractions import Fraction
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, SupportsFloat, TypeAlias
 
 from sottovoce.core.errors import ParameterError
 from sottovoce.core.lazy import numpy as np
@@ -21,10 +22,19 @@ from sottovoce.statistics.auditing.observations import Observations
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from sottovoce.statistics.auditing.observations import Numbers
+
+Score: TypeAlias = Callable[[Any], SupportsFloat]
+"""A number for an observation of any sort: the higher, the more it speaks for the second answer."""
+
 SCORE_DIGITS = 9
-LISTED_BITS = 16
+"""Scores are rounded, so that those of equal observations are equal."""
+MAX_LISTED_BITS = 16
+"""The law of a mechanism is written down if its reports have no more bits."""
 MAX_CUTS = 63
+"""A column of numbers is cut into at most one bin more."""
 MAX_TABLE_CELLS = 2**14
+"""Columns times cuts are at most so many."""
 CELLS_AT_A_TIME = 2**21
 CERTAIN_SCORE = 50.0
 """The score of a report that one of the answers cannot give."""
@@ -46,7 +56,7 @@ class Whole(Attack):
     def __init__(self) -> None:
         self._counts: tuple[Counter[Hashable], Counter[Hashable]] = (Counter(), Counter())
 
-    def learn(self, seen: Observations, labels: NDArray[Any]) -> None:
+    def learn(self, seen: Observations, labels: NDArray[np.int64]) -> None:
         for key, label in zip(seen.brief, labels.tolist(), strict=True):
             self._counts[label][key] += 1
 
@@ -63,26 +73,26 @@ class Whole(Attack):
 class Cells:
     """Counts how often each part of a report (a bit, a number cut into bins) takes each of its values."""
 
-    _cuts: NDArray[Any]
+    _cuts: NDArray[np.float64]
 
     def __init__(self) -> None:
         self._counts: NDArray[np.int64] | None = None
 
-    def learn(self, seen: Observations, labels: NDArray[Any]) -> None:
+    def learn(self, seen: Observations, labels: NDArray[np.int64]) -> None:
         if self._counts is None:
             self._cuts = _cuts(seen.cells)
             self._counts = np.zeros((2, self._cuts.shape[1], len(self._cuts) + 1), dtype=np.int64)
         for label in (0, 1):
             self._counts[label] += self._count(self.fit(seen.cells)[labels == label])
 
-    def fit(self, cells: NDArray[Any]) -> NDArray[Any]:
+    def fit(self, cells: Numbers) -> Numbers:
         """As many columns as there were at first."""
         missing = self._cuts.shape[1] - cells.shape[1]
         if missing <= 0:
             return cells[:, : self._cuts.shape[1]]
         return np.pad(cells.astype(float), ((0, 0), (0, missing)), constant_values=-np.inf)
 
-    def _count(self, cells: NDArray[Any]) -> NDArray[np.int64]:
+    def _count(self, cells: Numbers) -> NDArray[np.int64]:
         columns, bins = self._cuts.shape[1], len(self._cuts) + 1
         total = np.zeros(columns * bins, dtype=np.int64)
         rows = max(1, CELLS_AT_A_TIME // columns)
@@ -91,7 +101,7 @@ class Cells:
             total += np.bincount(places.ravel(), minlength=columns * bins)
         return total.reshape(columns, bins)
 
-    def bins(self, cells: NDArray[Any], columns: Any) -> NDArray[np.int64]:
+    def bins(self, cells: Numbers, columns: slice | NDArray[np.int64]) -> NDArray[np.int64]:
         """How many cuts each number has reached."""
         reached = np.zeros(cells.shape, dtype=np.int64)
         for cut in self._cuts[:, columns]:
@@ -170,13 +180,13 @@ class Given(Attack):
 
     name = "the given score"
 
-    def __init__(self, function: Callable[[Any], Any]) -> None:
+    def __init__(self, function: Score) -> None:
         self._function = function
 
     def score(self, seen: Observations) -> NDArray[np.float64]:
         return np.array([self._number(observation) for observation in seen.raw])
 
-    def _number(self, observation: Any) -> float:
+    def _number(self, observation: object) -> float:
         value = self._function(observation)
         try:
             number = float(value)
@@ -187,14 +197,14 @@ class Given(Attack):
         return number
 
 
-def _log_odds(second: Any, first: Any) -> float:
+def _log_odds(second: Fraction | None, first: Fraction | None) -> float:
     if not first or not second:
         return CERTAIN_SCORE if second else -CERTAIN_SCORE
     return round(math.log(second / first), SCORE_DIGITS)
 
 
-def _cuts(cells: NDArray[Any]) -> NDArray[Any]:
-    """For each column the numbers to cut at, below one another: between all that differ, or at quantiles if many do."""
+def _cuts(cells: Numbers) -> NDArray[np.float64]:
+    """A column of cuts for each column of numbers: between all different numbers, or at quantiles if there are many."""
     most = min(max(2, MAX_TABLE_CELLS // cells.shape[1]), MAX_CUTS)
     columns = [_column_cuts(column, most) for column in cells.T]
     table = np.full((max(1, *map(len, columns)), len(columns)), np.inf)
@@ -203,14 +213,9 @@ def _cuts(cells: NDArray[Any]) -> NDArray[Any]:
     return table
 
 
-def _column_cuts(column: NDArray[Any], most: int) -> NDArray[Any]:
+def _column_cuts(column: Numbers, most: int) -> Numbers:
     distinct = np.unique(column)[1:]
     if distinct.size <= most:
         return distinct
     ranks = np.linspace(0, column.size, most + 2)[1:-1].astype(int)
     return np.unique(np.sort(column)[ranks])
-
-
-def listed(m: object) -> bool:
-    """Whether a mechanism's reports are few enough for its law to be written down."""
-    return isinstance(m, Mechanism) and m.bits <= LISTED_BITS

@@ -5,8 +5,9 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from sottovoce.core.canonical import JsonObject
 from sottovoce.core.privacy import to_float
 
 if TYPE_CHECKING:
@@ -45,10 +46,10 @@ class AuditResult(ABC):
     _spends = "spends at least"
 
     @abstractmethod
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> JsonObject:
         """A form for JSON."""
 
-    def _common(self) -> dict[str, Any]:
+    def _common(self) -> JsonObject:
         return {
             "values": [as_json(self.x0), as_json(self.x1)],
             "epsilon_lower": self.epsilon_lower if math.isfinite(self.epsilon_lower) else None,
@@ -76,5 +77,6 @@ def _apart(found: float, claimed: float) -> tuple[str, str]:
     return f"{found:.{digits}g}", f"{claimed:.{digits}g}"
 
 
-def as_json(value: object) -> Any:
+def as_json(value: object) -> str | bool | int | float | None:
+    """A plain value as it is, anything else as text."""
     return value if value is None or isinstance(value, str | bool | int | float) else str(value)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterator
 from itertools import islice
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Self
 
 from sottovoce.core.errors import ReportError
 from sottovoce.core.lazy import numpy as np
@@ -12,7 +12,7 @@ from sottovoce.core.randomness import Keystream
 from sottovoce.mechanisms import Mechanism
 from sottovoce.statistics.auditing.exact import as_written
 from sottovoce.statistics.auditing.observations import Bulk, Observations
-from sottovoce.statistics.auditing.sources import ReportSource, source_of
+from sottovoce.statistics.auditing.sources import Randomizer, ReportSource, source_of
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -24,6 +24,7 @@ BULK_BITS, BULK_ROWS = 2**21, 2**15
 """The same for a mechanism, whose reports come by the column and may be long."""
 
 Progress = Callable[[int, int], None]
+"""Is told how many reports were made, and how many there will be."""
 
 
 class Bench:
@@ -34,7 +35,7 @@ class Bench:
 
     def __init__(
         self,
-        randomizer: Any,
+        randomizer: Randomizer,
         answers: tuple[object, object],
         repeats: int,
         fresh: bool,
@@ -53,7 +54,7 @@ class Bench:
         return self
 
     def __exit__(self, kind: object, *rest: object) -> None:
-        """All that was asked for must have been used, or reports and answers did not go together."""
+        """A randomizer with reports left gave more than one for an answer, and reports do not match the answers."""
         try:
             if kind is None and next(self._reports, self) is not self:
                 raise ReportError("the randomizer gave more reports than it was asked for")

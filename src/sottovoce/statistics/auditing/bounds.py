@@ -7,7 +7,7 @@ If a mechanism is (epsilon, delta)-private, an event of probability p under one 
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from sottovoce.core.lazy import load
 from sottovoce.core.lazy import numpy as np
@@ -15,8 +15,11 @@ from sottovoce.core.lazy import numpy as np
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    Counts = int | NDArray[np.int64]
+    Floats = NDArray[np.float64]
+
 CURVE_PIECES = 512
-"""Pieces that a curve of errors is cut into. Each is bounded at its worse ends, so more of them only tighten."""
+"""A curve of errors is cut into so many pieces. Each is bounded at its worse end, so more pieces only tighten it."""
 
 MAX_THRESHOLDS = 128
 """Thresholds that are tried from either end of the scores."""
@@ -25,18 +28,18 @@ CHOICE_ERROR = 0.05
 """The error of the bounds that a choice among attacks and cuts is made by. It has no part in what is certified."""
 
 
-def low(hits: Any, trials: Any, error: Any) -> Any:
+def low(hits: Counts, trials: int, error: float | Floats) -> Floats:
     """Clopper and Pearson: a probability is below this with probability at most `error`, for any number of trials.
 
     >>> float(low(5, 10, 0.025).round(4)), float(high(5, 10, 0.025).round(4)), float(low(0, 10, 0.025))
     (0.1871, 0.8129, 0.0)
     """
-    hits = np.asarray(hits)
-    bound = load("scipy.special").betaincinv(np.maximum(hits, 1), trials - hits + 1, error)
-    return np.where(hits > 0, bound, 0.0)
+    counts = np.asarray(hits)
+    bound = load("scipy.special").betaincinv(np.maximum(counts, 1), trials - counts + 1, error)
+    return np.where(counts > 0, bound, 0.0)
 
 
-def high(hits: Any, trials: Any, error: Any) -> Any:
+def high(hits: Counts, trials: int, error: float | Floats) -> Floats:
     """The same from above."""
     return 1 - low(trials - np.asarray(hits), trials, error)
 
@@ -59,8 +62,9 @@ def certify(likely: int, unlikely: int, trials: int, error: float, delta: float 
     return float(_log_ratio(least - delta, most).min().clip(0))
 
 
-def _log_ratio(least: Any, most: Any) -> Any:
-    return np.log(np.maximum(least, 1e-300) / np.maximum(most, 1e-300))
+def _log_ratio(least: Floats, most: Floats) -> Floats:
+    ratio: Floats = np.log(np.maximum(least, 1e-300) / np.maximum(most, 1e-300))
+    return ratio
 
 
 def thresholds(scores: NDArray[np.float64], cuts: int = MAX_THRESHOLDS) -> NDArray[np.float64]:

@@ -12,11 +12,13 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 from itertools import permutations
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from sottovoce.core.canonical import JsonObject
 from sottovoce.core.errors import ParameterError
 from sottovoce.core.privacy import GRID, Probability, log_above
 from sottovoce.core.randomness import Source
+from sottovoce.core.reports import Report
 from sottovoce.estimates.render import label_text
 from sottovoce.mechanisms import Mechanism
 from sottovoce.statistics.auditing.audit_result import AuditResult, as_json
@@ -25,15 +27,16 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 MAX_DRAWS = 2**19
-"""Draws that are followed, on all ways and for all answers together."""
+"""At most so many draws are followed, on all paths and for all answers together."""
 
 REPLAYS = 16
-"""How often the first way of some answers is gone again, to see that nothing else is drawn from."""
+"""The first path of some answers is followed so often again: the same report must come out every time."""
 
 MAX_COMPARISONS = 2**18
-"""Pairs of answers times reports that are compared, where a delta is allowed."""
+"""With a delta, pairs of answers times reports to compare are at most so many."""
 
-Law = Mapping[Any, Fraction]
+Law = Mapping[Report, Fraction]
+"""The probability of each report of one answer."""
 
 
 class TooManyDrawsError(Exception):
@@ -50,7 +53,7 @@ def as_written(m: Mechanism) -> bool:
 
 
 class Branching(Source):
-    """Goes every way that draws can go: follows a script of outcomes, and takes the first outcome beyond it."""
+    """Follows every path that draws can take: a script of outcomes, and beyond it the first outcome of each draw."""
 
     def __init__(self, draws: int = MAX_DRAWS) -> None:
         self._left, self._script = draws, list[int]()
@@ -59,16 +62,16 @@ class Branching(Source):
     def _restart(self) -> None:
         self._taken, self._over, self._under = list[tuple[int, int]](), 1, 1
 
-    def ways(self, m: Mechanism, answer: object) -> Iterator[tuple[Any, Fraction]]:
-        """The report of every way, with its probability."""
+    def paths(self, m: Mechanism, answer: object) -> Iterator[tuple[Report, Fraction]]:
+        """The report at the end of every path, with its probability."""
         self._script, more = [], True
         while more:
             self._restart()
             report = self._report(m, answer)
             yield report, Fraction(self._over, self._under)
-            more = self._turn()
+            more = self._next_path()
 
-    def sure(self, m: Mechanism, answer: object) -> bool:
+    def repeats(self, m: Mechanism, answer: object) -> bool:
         """Whether the same outcomes lead to the same report again: if not, there are draws that are not followed."""
         self._script, found = [], set()
         for _ in range(REPLAYS):
@@ -76,11 +79,11 @@ class Branching(Source):
             found.add(self._report(m, answer))
         return len(found) == 1
 
-    def _report(self, m: Mechanism, answer: object) -> Any:
+    def _report(self, m: Mechanism, answer: object) -> Report:
         return m._perturb(m._encode(answer, self), self)
 
-    def _turn(self) -> bool:
-        """Take the next outcome of the last draw that has one; False if all ways were gone."""
+    def _next_path(self) -> bool:
+        """Take the next outcome of the last draw that has one; False if all paths were followed."""
         path = self._taken
         while path and path[-1][0] + 1 == path[-1][1]:
             path.pop()
@@ -119,7 +122,7 @@ class Branching(Source):
         return outcome
 
 
-def laws(m: Mechanism, answers: tuple[object, ...] | None) -> tuple[dict[Any, Law], str]:
+def laws(m: Mechanism, answers: tuple[object, ...] | None) -> tuple[dict[object, Law], str]:
     """The law of the reports of each answer, all by default, and what it rests on.
 
     By every draw if they are few; otherwise as the mechanism declares it, if that can be listed.
@@ -135,20 +138,20 @@ def laws(m: Mechanism, answers: tuple[object, ...] | None) -> tuple[dict[Any, La
     except TooManyDrawsError:
         pass
     try:
-        channel: dict[Any, Law] = {**m.channel()}
+        channel: dict[object, Law] = dict(m.channel().items())
         return {label: channel[label] for label in asked}, "the law it declares"
     except (ParameterError, KeyError):
         raise too_large from None
 
 
-def _followed(m: Mechanism, answers: tuple[Any, ...]) -> dict[Any, Law]:
-    source, found = Branching(), dict[Any, Law]()
+def _followed(m: Mechanism, answers: tuple[object, ...]) -> dict[object, Law]:
+    source, found = Branching(), dict[object, Law]()
     for answer in answers:
-        law: dict[Any, Fraction] = defaultdict(Fraction)
-        for report, chance in source.ways(m, answer):
+        law: dict[Report, Fraction] = defaultdict(Fraction)
+        for report, chance in source.paths(m, answer):
             law[report] += chance
         found[answer] = dict(law)
-    if not all(source.sure(m, answer) for answer in answers[:REPLAYS]):
+    if not all(source.repeats(m, answer) for answer in answers[:REPLAYS]):
         raise TooLargeError(f"{m!r} draws from elsewhere too: give two answers, x0 and x1, to sample its reports")
     return found
 
@@ -161,7 +164,7 @@ class ExactAudit(AuditResult):
     """
 
     ratio: Fraction | None
-    event: tuple[Any, ...]
+    event: tuple[Report, ...]
     basis: str
     laws: tuple[Law, Law] = field(repr=False)
 
@@ -172,7 +175,7 @@ class ExactAudit(AuditResult):
         """The same as `epsilon_lower`: the exact epsilon, rounded up to a float."""
         return self.epsilon_lower
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> JsonObject:
         reports = [report.hex() if isinstance(report, bytes) else as_json(report) for report in self.event[:8]]
         return {"kind": "exact", **self._common(), "basis": self.basis, "event": reports}
 
@@ -212,10 +215,11 @@ def enumerate_draws(
     return ExactAudit(x0, x1, epsilon, claimed, delta, ratio, event, basis, (found[x0], found[x1]))
 
 
-Worst = tuple[Any, Any, Fraction | None, tuple[Any, ...]]
+Worst = tuple[object, object, Fraction | None, tuple[Report, ...]]
+"""Two answers, the ratio of their probabilities (None if infinite) and the reports that have it."""
 
 
-def _worst_report(found: dict[Any, Law]) -> Worst:
+def _worst_report(found: dict[object, Law]) -> Worst:
     """With no delta, the worst event is a single report: compare its largest probability with its smallest."""
     worst: Worst = None, None, Fraction(0), ()
     zero = Fraction(0)
@@ -229,7 +233,7 @@ def _worst_report(found: dict[Any, Law]) -> Worst:
     return worst
 
 
-def _worst_event(found: dict[Any, Law], delta: Fraction) -> Worst:
+def _worst_event(found: dict[object, Law], delta: Fraction) -> Worst:
     """With a delta, the worst event of two answers is the reports beyond some ratio."""
     if len(found) ** 2 * max(map(len, found.values())) > MAX_COMPARISONS:
         raise ParameterError("there are too many pairs of answers to compare with a delta: give two, x0 and x1")
@@ -246,7 +250,7 @@ def _worst_event(found: dict[Any, Law], delta: Fraction) -> Worst:
     return worst
 
 
-def _by_ratio(first: Law, second: Law) -> list[Any]:
+def _by_ratio(first: Law, second: Law) -> list[Report]:
     """Reports, the ones that speak most for the second answer first."""
     reports = dict.fromkeys([*first, *second])
     return sorted(reports, key=lambda r: (not first.get(r), second.get(r, 0) / (first.get(r) or 1)), reverse=True)

@@ -11,7 +11,7 @@ from collections.abc import Hashable, Iterable, Mapping, Sequence, Set
 from functools import cached_property
 from itertools import islice
 from numbers import Number
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from sottovoce.core.errors import ReportError
 from sottovoce.core.lazy import numpy as np
@@ -23,10 +23,12 @@ if TYPE_CHECKING:
 
     from sottovoce.core.reports import Reports
 
+    Numbers = NDArray[np.integer | np.floating]
+
 MAX_ITEMS = 2**20
 MAX_DEPTH = 32
 MAX_CELLS = 2**14
-"""Numbers that are looked at in one observation; what a longer one has beyond them counts for its identity alone."""
+"""At most so many numbers of an observation are looked at. The rest of a longer one only tells it from others."""
 
 WORD_BITS = 64
 MAX_KEPT_LENGTH = 256
@@ -41,11 +43,11 @@ class Observations:
     `raw` is as it came, `keys` can be compared, `brief` can be compared and kept, `cells` is a table of numbers.
     """
 
-    def __init__(self, raw: Sequence[Any]) -> None:
+    def __init__(self, raw: Sequence[object]) -> None:
         self._raw = raw
 
     @property
-    def raw(self) -> Sequence[Any]:
+    def raw(self) -> Sequence[object]:
         return self._raw
 
     @cached_property
@@ -57,7 +59,7 @@ class Observations:
         return list(map(brief, self.keys))
 
     @cached_property
-    def cells(self) -> NDArray[Any]:
+    def cells(self) -> Numbers:
         rows = [_atoms(key)[:MAX_CELLS] for key in self.keys]
         table = np.full((len(rows), max(map(len, rows))), -np.inf)
         for at, row in enumerate(rows):
@@ -77,11 +79,11 @@ class Bulk(Observations):
         return list(flat) if self._repeats == 1 else list(zip(*[flat] * self._repeats, strict=True))
 
     @property
-    def raw(self) -> Sequence[Any]:
+    def raw(self) -> Sequence[object]:
         return self.keys
 
     @cached_property
-    def cells(self) -> NDArray[Any]:
+    def cells(self) -> Numbers:
         data, shape = self._reports.data, self._reports.mechanism.shape
         if isinstance(shape, Bits):
             data = np.unpackbits(data, axis=1, bitorder="little")[:, : shape.length]
@@ -101,7 +103,7 @@ def brief(key: Hashable) -> Hashable:
     return Digest(hash(key)) if size > MAX_KEPT_LENGTH else repr(key)
 
 
-def plain(report: Any, depth: int = 0) -> Hashable:
+def plain(report: object, depth: int = 0) -> Hashable:
     """A report as numbers, text and bytes, in tuples where there are several: alike for equal reports.
 
     >>> import numpy as np
@@ -142,7 +144,7 @@ def _atoms(key: Hashable) -> array[float]:
     return found
 
 
-def _collect(key: Any, found: array[float]) -> None:
+def _collect(key: object, found: array[float]) -> None:
     if isinstance(key, tuple):
         found.append(len(key))
         if _NUMBERS.issuperset(map(type, key)):
@@ -160,7 +162,7 @@ def _collect(key: Any, found: array[float]) -> None:
         found.append(-math.inf if key is None or isinstance(key, complex) else to_float(key))
 
 
-def _floats(numbers: tuple[Any, ...]) -> array[float]:
+def _floats(numbers: tuple[float, ...]) -> array[float]:
     try:
         return array("d", numbers)
     except OverflowError:

@@ -6,24 +6,36 @@ the attack and the event that promise most; the third, which nothing was chosen 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Hashable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from sottovoce.core.canonical import JsonObject
 from sottovoce.core.lazy import numpy as np
 from sottovoce.estimates.render import label_text
-from sottovoce.statistics.auditing.attacks import Attack, Cells, DeclaredLaw, Given, Parts, Whole, listed
+from sottovoce.mechanisms import Mechanism
+from sottovoce.statistics.auditing.attacks import (
+    MAX_LISTED_BITS,
+    Attack,
+    Cells,
+    DeclaredLaw,
+    Given,
+    Parts,
+    Score,
+    Whole,
+)
 from sottovoce.statistics.auditing.audit_result import AuditResult, as_json
 from sottovoce.statistics.auditing.bench import Bench, Progress
 from sottovoce.statistics.auditing.bounds import best_cut, certify, tails, thresholds
 from sottovoce.statistics.auditing.observations import Digest, Observations
+from sottovoce.statistics.auditing.sources import Randomizer
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from numpy.typing import NDArray
 
 MAX_LEARNT_SAMPLES = 2**17
-"""Observations of each answer that are learnt and chosen from at most; more teach little."""
+"""Attacks learn, and are chosen, from at most so many observations of each answer; more would teach little."""
 
 CURVE_POINTS = 24
 MAX_NAMED_REPORTS = 5
@@ -42,7 +54,7 @@ class Event:
     threshold: float
     above: bool
 
-    def contains(self, report: Any) -> bool:
+    def contains(self, report: object) -> bool:
         """Whether the event happened: for one report, or for a tuple of them where the audit had several."""
         return bool((self.attack.score(Observations([report]))[0] >= self.threshold) == self.above)
 
@@ -72,7 +84,7 @@ class Audit(AuditResult):
     event: Event
     curve: tuple[tuple[int, int], ...] = field(repr=False)
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> JsonObject:
         event = {
             "what": self.event.what,
             "likely": as_json(self.event.likely),
@@ -103,7 +115,7 @@ class Audit(AuditResult):
 
 
 def sample(
-    randomizer: Any,
+    randomizer: Randomizer,
     answers: tuple[object, object],
     *,
     samples: int,
@@ -112,7 +124,7 @@ def sample(
     claimed: float | None,
     repeats: int,
     fresh: bool,
-    score: Callable[[Any], Any] | None,
+    score: Score | None,
     seed: int | None,
     progress: Progress | None,
 ) -> Audit:
@@ -134,10 +146,10 @@ def sample(
 
 def _learn(
     bench: Bench,
-    randomizer: Any,
+    randomizer: Randomizer,
     answers: tuple[object, object],
     repeats: int,
-    score: Callable[[Any], Any] | None,
+    score: Score | None,
 ) -> list[Attack]:
     """Show all attacks the first part of the reports."""
     whole, cells = Whole(), Cells()
@@ -145,7 +157,8 @@ def _learn(
         whole.learn(seen, labels)
         cells.learn(seen, labels)
     attacks: list[Attack] = [whole, Parts(cells, screened=True), Parts(cells, screened=False)]
-    attacks += [DeclaredLaw(randomizer, answers, repeats)] if listed(randomizer) else []
+    if isinstance(randomizer, Mechanism) and randomizer.bits <= MAX_LISTED_BITS:
+        attacks.append(DeclaredLaw(randomizer, answers, repeats))
     return attacks if score is None else [*attacks, Given(score)]
 
 
@@ -168,7 +181,7 @@ def _choose(bench: Bench, attacks: list[Attack], delta: float) -> tuple[Attack, 
     return attacks[best], cut, above, thresholds(columns[best], CURVE_POINTS), named
 
 
-def _named(reports: set[Any]) -> str:
+def _named(reports: set[Hashable]) -> str:
     """The reports of an event by name, if they are few."""
     if not 0 < len(reports) <= MAX_NAMED_REPORTS or any(isinstance(report, Digest) for report in reports):
         return ""

@@ -10,14 +10,15 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from numbers import Real
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeAlias
 
 from sottovoce.core.errors import ParameterError, ReportError, SottovoceError
 from sottovoce.core.privacy import to_float
 from sottovoce.mechanisms import Mechanism
 from sottovoce.statistics.auditing.process import MAX_LINE_BYTES, Process, read_report
 
-PLACE = "{}"
+PLACEHOLDER = "{}"
+"""Where the answer goes in a command or an address."""
 
 
 class ReportSource(Protocol):
@@ -25,7 +26,17 @@ class ReportSource(Protocol):
         """So many reports of each answer, in order."""
 
 
-def source_of(randomizer: Any, fresh: bool) -> ReportSource:
+class Randomizing(Protocol):
+    """An object with a `randomize` method from an answer to a report, as every mechanism has."""
+
+    def randomize(self, value: Any, /) -> object: ...
+
+
+Randomizer: TypeAlias = "Callable[..., object] | Randomizing | Command | Endpoint"
+"""What can be audited: a function from an answer to a report (or one that makes such functions), and others like it."""
+
+
+def source_of(randomizer: Randomizer, fresh: bool) -> ReportSource:
     """A randomizer as a source. If it is to be fresh, the function given makes a new randomizer for each person."""
     if isinstance(randomizer, Command):
         return replace(randomizer, fresh=fresh or randomizer.fresh)
@@ -33,25 +44,27 @@ def source_of(randomizer: Any, fresh: bool) -> ReportSource:
         if fresh:
             raise ParameterError("fresh is for functions and commands: a service decides for itself who asks")
         return randomizer
-    if fresh and (not callable(randomizer) or isinstance(randomizer, Mechanism)):
+    if not fresh:
+        return Function(_function(randomizer))
+    if not callable(randomizer) or isinstance(randomizer, Mechanism):
         raise ParameterError(f"fresh needs a function that makes a randomizer, got {randomizer!r:.60}")
-    return Function(randomizer if fresh else _function(randomizer), fresh)
+    return Function(randomizer, fresh=True)
 
 
-def _function(randomizer: Any) -> Callable[[Any], Any]:
-    function = getattr(randomizer, "randomize", randomizer)
+def _function(randomizer: object) -> Callable[..., object]:
+    function: object = getattr(randomizer, "randomize", randomizer)
     if not callable(function):
         raise ParameterError(
             f"a randomizer must be a function, have a randomize method, or be a Command, got {randomizer!r:.60}"
         )
-    return function  # type: ignore[no-any-return]
+    return function
 
 
 @dataclass(frozen=True)
 class Function:
     """A Python function from an answer to a report, or one that makes such a function for each person."""
 
-    function: Callable[..., Any]
+    function: Callable[..., object]
     fresh: bool = False
 
     def reports(self, answers: Iterable[object], repeats: int) -> Iterator[object]:
@@ -60,7 +73,7 @@ class Function:
             for _ in range(repeats):
                 yield self._call(answer, using=randomize)
 
-    def _call(self, *arguments: object, using: Callable[..., Any] | None = None) -> Any:
+    def _call(self, *arguments: object, using: Callable[..., object] | None = None) -> object:
         try:
             return (using or self.function)(*arguments)
         except SottovoceError:
@@ -107,14 +120,14 @@ class Command:
     @property
     def one_by_one(self) -> bool:
         """Whether every report needs a process of its own."""
-        return any(PLACE in word for word in self._words)
+        return any(PLACEHOLDER in word for word in self._words)
 
     def reports(self, answers: Iterable[object], repeats: int) -> Iterator[object]:
         lines = (_line(answer) for answer in answers)
         if self.one_by_one:
             for line in lines:
                 for _ in range(repeats):
-                    yield from self._run([word.replace(PLACE, line) for word in self._words], ())
+                    yield from self._run([word.replace(PLACEHOLDER, line) for word in self._words], ())
         elif self.fresh:
             for line in lines:
                 yield from self._run(self._words, [line] * repeats)
@@ -158,10 +171,10 @@ class Endpoint:
         from urllib.parse import quote
         from urllib.request import Request, urlopen
 
-        by_get = PLACE in self.url
+        by_get = PLACEHOLDER in self.url
         body = None if by_get else answer.encode()
         request = Request(  # noqa: S310 (the scheme has been checked)
-            self.url.replace(PLACE, quote(answer, safe="")), body, {"Content-Type": "text/plain; charset=utf-8"}
+            self.url.replace(PLACEHOLDER, quote(answer, safe="")), body, {"Content-Type": "text/plain; charset=utf-8"}
         )
         try:
             with urlopen(request, timeout=self.timeout) as response:  # noqa: S310

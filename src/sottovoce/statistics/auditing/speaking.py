@@ -4,26 +4,28 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections import Counter
+from collections.abc import Hashable
 from fractions import Fraction
 from typing import Any
 
 from sottovoce.core.randomness import SYSTEM
-from sottovoce.core.reports import Bits, CohortBits, Index
+from sottovoce.core.reports import Bits, CohortBits, Index, Report, Shape
 from sottovoce.mechanisms import Changes, Mechanism
 from sottovoce.mechanisms.compound.combine import Combined, Mixture
 from sottovoce.mechanisms.compound.sampled_attribute import SampledTopic
 from sottovoce.mechanisms.frequency.pure import Pure
 from sottovoce.mechanisms.text.cohorts import Cohorts
+from sottovoce.statistics.auditing.sources import Randomizer
 
-MOST_OUTCOMES = 2**12
-"""Reports, up to which the law of a mechanism is listed."""
+MAX_OUTCOMES = 2**12
+"""The law of a mechanism is listed if it has no more different reports."""
 
-LEAST_OCCURRENCES = 10
-"""How often reports of a black box must occur on average, for their frequencies to say what they speak for."""
+MIN_OCCURRENCES = 10
+"""Reports of a black box must occur so often on average. Then their frequencies say which answer they speak for."""
 
 
 def speaks_for(
-    randomizer: Any, answer: Any, reports: list[Any], others: list[Any], answers: tuple[Any, ...]
+    randomizer: Randomizer, answer: object, reports: list[Any], others: list[Any], answers: tuple[object, ...]
 ) -> list[bool] | None:
     """Of each report of an answer, whether it speaks for it; None if that cannot be said.
 
@@ -34,13 +36,12 @@ def speaks_for(
         return _supported(randomizer, randomizer._encode(answer, SYSTEM), reports)
     if isinstance(randomizer, Cohorts):
         return [_in_its_cohort(randomizer, answer, report) for report in reports]
-    shape = randomizer.shape if isinstance(randomizer, Mechanism) else None
-    if isinstance(shape, Index) and shape.outcomes <= MOST_OUTCOMES:
+    if isinstance(randomizer, Mechanism) and _is_listed(randomizer.shape):
         return _by_law(randomizer, answer, reports, answers)
     return _by_frequency(reports, others)
 
 
-def named_openly(randomizer: Any, report: Any) -> int:
+def named_openly(randomizer: Randomizer, report: Any) -> int:
     """What a report says in the open of how it was drawn: its part of a mixture, its topic or its run of waves.
 
     It has nothing to do with the answer, and may take its own time.
@@ -54,9 +55,13 @@ def named_openly(randomizer: Any, report: Any) -> int:
     return 0
 
 
+def _is_listed(shape: Shape) -> bool:
+    return isinstance(shape, Index) and shape.outcomes <= MAX_OUTCOMES
+
+
 def _supported(m: Pure, code: int, reports: list[Any]) -> list[bool]:
-    """Whether each report supports a value. Where the law is soon listed, the likeliest reports are those that do."""
-    if isinstance(m.shape, Index) and m.shape.outcomes <= MOST_OUTCOMES and m.p > m.q:
+    """Whether each report supports a value. Where the law can be listed, these are the likeliest reports."""
+    if _is_listed(m.shape) and m.p > m.q:
         law = m._law(code)
         most = max(law.values())
         return [law[report] == most for report in reports]
@@ -65,7 +70,7 @@ def _supported(m: Pure, code: int, reports: list[Any]) -> list[bool]:
     return [m.is_supported(code, report) for report in reports]
 
 
-def _in_its_cohort(m: Cohorts, answer: Any, report: Any) -> bool:
+def _in_its_cohort(m: Cohorts, answer: object, report: Any) -> bool:
     """Whether it speaks for a bucket that the answer has in the cohort of the report."""
     inner: Any = m._inner
     code = m._encode(answer, SYSTEM)
@@ -79,16 +84,16 @@ def _in_its_cohort(m: Cohorts, answer: Any, report: Any) -> bool:
     return bool(inner.is_supported(m._place(code, cohort), own))
 
 
-def _by_law(m: Mechanism, answer: Any, reports: list[Any], answers: tuple[Any, ...]) -> list[bool]:
+def _by_law(m: Mechanism, answer: object, reports: list[Report], answers: tuple[object, ...]) -> list[bool]:
     mine, zero = m._law_of(answer), Fraction(0)
     others = [m._law_of(other) for other in answers if other != answer]
     likelier = {report: all(chance > law.get(report, zero) for law in others) for report, chance in mine.items()}
     return [likelier[report] for report in reports]
 
 
-def _by_frequency(reports: list[Any], others: list[Any]) -> list[bool] | None:
+def _by_frequency(reports: list[Hashable], others: list[Hashable]) -> list[bool] | None:
     mine, theirs = Counter(reports), Counter(others)
-    if len(reports) < LEAST_OCCURRENCES * len(mine):
+    if len(reports) < MIN_OCCURRENCES * len(mine):
         return None
     scale = len(reports) / max(1, len(others))
     return [mine[report] > scale * theirs[report] for report in reports]

@@ -10,19 +10,20 @@ from __future__ import annotations
 import gc
 import math
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Hashable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from itertools import combinations
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from sottovoce.core.canonical import JsonObject
 from sottovoce.core.errors import ParameterError
 from sottovoce.core.lazy import numpy as np
 from sottovoce.core.randomness import Keystream
 from sottovoce.estimates.render import label_text
 from sottovoce.statistics.auditing.audit_result import as_json
 from sottovoce.statistics.auditing.bench import Progress
-from sottovoce.statistics.auditing.sources import Command, Function, source_of
+from sottovoce.statistics.auditing.sources import Command, Function, Randomizer, source_of
 from sottovoce.statistics.auditing.speaking import named_openly, speaks_for
 
 if TYPE_CHECKING:
@@ -33,22 +34,22 @@ WARM_UP = 2_000
 """Calls before the first that counts: interpreters and processors learn from them."""
 
 LIMIT = 0.55
-"""A balanced accuracy up to which time is said to tell nothing of use."""
+"""Up to this balanced accuracy, time is said to tell nothing of use."""
 
-LEAST_CALLS = 400
-"""Calls of either side, below which nothing can be learned."""
+MIN_CALLS = 400
+"""With fewer calls of either side nothing can be learned."""
 
-MOST_REPORTS = 8
-"""Reports, the most frequent ones, given each of which the answers are told apart."""
+MAX_REPORTS = 8
+"""Answers are told apart by time among calls with the same report, for so many of the most frequent reports."""
 
 BINS = 48
-"""Bins of times that a classifier learns from, as many calls in each."""
+"""A classifier learns from so many bins of times, which hold equally many calls."""
 
 FALSE_ALARM_RATE = 0.01
-"""How often at most an audit may say that time tells where no accuracy is above the limit, over all it compares."""
+"""Where no true accuracy is above the limit, at most this share of audits says that time tells."""
 
-MOST_SHOWN = 12
-"""Rows of the table: the worst ones. JSON has all."""
+MAX_SHOWN = 12
+"""The table shows so many of the worst rows. JSON has all."""
 
 
 @dataclass(frozen=True)
@@ -63,11 +64,11 @@ class Accuracy:
     width: float
     """1 / 4a + 1 / 4b, of a calls of the one side and b of the other: what Hoeffding's inequality asks for."""
     comparisons: int = 1
-    """How many an audit makes."""
+    """How many comparisons the audit makes."""
 
     @property
     def bound(self) -> float:
-        """What the true accuracy is above, in all comparisons of an audit but for FALSE_ALARM_RATE of the audits.
+        """A lower bound of the true accuracy. In 1 - FALSE_ALARM_RATE of all audits it holds for every comparison.
 
         W. Hoeffding, Probability Inequalities for Sums of Bounded Random Variables, JASA 1963, with the rate divided by
         the comparisons. It holds for any law of the times and any number of calls, if calls are independent.
@@ -79,7 +80,7 @@ class Accuracy:
         """Whether it is above the limit for sure, however many comparisons there are."""
         return self.bound > LIMIT
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> JsonObject:
         found = {"accuracy": self.accuracy, "stderr": self.stderr, "bound": self.bound}
         names = {"question": self.question, "sides": list(self.sides), "calls": self.calls}
         return names | found | {"tells": self.tells}
@@ -89,7 +90,7 @@ class Accuracy:
 class TimeAudit:
     """What time tells: of a fixed answer, and between every two answers, also given the report."""
 
-    answers: tuple[Any, ...]
+    answers: tuple[object, ...]
     calls: int
     nanoseconds: float
     accuracies: tuple[Accuracy, ...]
@@ -133,7 +134,7 @@ class TimeAudit:
             f"time tells nothing that shows in {self.calls:,} calls: {self.worst.accuracy:.0%} where guessing has 50%"
         )
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> JsonObject:
         return {
             "kind": "time",
             "values": [as_json(answer) for answer in self.answers],
@@ -150,7 +151,7 @@ class TimeAudit:
         }
 
     def __str__(self) -> str:
-        worst = sorted(self.accuracies, key=lambda one: -one.bound)[:MOST_SHOWN]
+        worst = sorted(self.accuracies, key=lambda one: -one.bound)[:MAX_SHOWN]
         width = max(len(one.question) for one in worst)
         rows = [f"{one.question:{width}}  {one.accuracy:.3f} +- {one.stderr:.3f}  of {one.calls:,} calls"
                 for one in worst]  # fmt: skip
@@ -167,12 +168,12 @@ class Timed:
 
     which: NDArray[np.int64]
     nanoseconds: NDArray[np.int64]
-    reports: list[Any]
+    reports: list[Hashable]
 
 
 def audit_time(
-    randomizer: Any,
-    answers: tuple[Any, ...],
+    randomizer: Randomizer,
+    answers: tuple[object, ...],
     pair_calls: int = CALLS,
     seed: int | None = None,
     progress: Progress | None = None,
@@ -189,7 +190,7 @@ def audit_time(
     return TimeAudit(answers, calls, float(np.median(timed.nanoseconds)), tuple(found), domain_size)
 
 
-def _caller(randomizer: Any) -> Callable[[Any], Any]:
+def _caller(randomizer: Randomizer) -> Callable[..., object]:
     source = source_of(randomizer, fresh=False)
     if isinstance(source, Function):
         return source.function
@@ -197,10 +198,10 @@ def _caller(randomizer: Any) -> Callable[[Any], Any]:
 
 
 def _measure(
-    call: Callable[[Any], Any], answers: tuple[Any, ...], calls: int, stream: Keystream, progress: Progress | None
+    call: Callable[..., object], answers: tuple[object, ...], calls: int, stream: Keystream, progress: Progress | None
 ) -> Timed:
     which = stream.below(len(answers), calls)
-    order, reports, times, clock = which.tolist(), list[Any](), list[int](), time.perf_counter_ns
+    order, reports, times, clock = which.tolist(), list[Hashable](), list[int](), time.perf_counter_ns
     with _undisturbed():
         for at in order[: min(WARM_UP, calls // 4)]:
             call(answers[at])
@@ -228,7 +229,7 @@ def _undisturbed() -> Iterator[None]:
             gc.enable()
 
 
-def _fixed(randomizer: Any, answers: tuple[Any, ...], timed: Timed) -> Iterator[Accuracy]:
+def _fixed(randomizer: Randomizer, answers: tuple[object, ...], timed: Timed) -> Iterator[Accuracy]:
     """For each answer: does the report speak for it or not? Reports that differ in what they name openly are apart."""
     for at, answer in enumerate(answers):
         mine = np.flatnonzero(timed.which == at)
@@ -242,15 +243,15 @@ def _fixed(randomizer: Any, answers: tuple[Any, ...], timed: Timed) -> Iterator[
             given = f" and part {part} is asked" if named.max() else ""
             question = f"the answer is {label_text(answer)}{given}: does the report speak for it?"
             own = named == part
-            yield from _told(question, ("no", "yes"), timed.nanoseconds[mine][own], truth[own])
+            yield from _accuracies(question, ("no", "yes"), timed.nanoseconds[mine][own], truth[own])
 
 
-def _between(answers: tuple[Any, ...], timed: Timed) -> Iterator[Accuracy]:
+def _between(answers: tuple[object, ...], timed: Timed) -> Iterator[Accuracy]:
     """Every two answers: whatever the report is, and given each of the most frequent reports."""
-    places: dict[Any, list[int]] = {}
+    places: dict[Hashable, list[int]] = {}
     for call, report in enumerate(timed.reports):
         places.setdefault(report, []).append(call)
-    frequent = sorted(places, key=lambda report: -len(places[report]))[:MOST_REPORTS]
+    frequent = sorted(places, key=lambda report: -len(places[report]))[:MAX_REPORTS]
     for first, second in combinations(range(len(answers)), 2):
         sides = (label_text(answers[first]), label_text(answers[second]))
         groups = {"": np.arange(len(timed.reports))}
@@ -258,17 +259,19 @@ def _between(answers: tuple[Any, ...], timed: Timed) -> Iterator[Accuracy]:
         for given, group in groups.items():
             group = group[(timed.which[group] == first) | (timed.which[group] == second)]
             question = f"{given}is the answer {sides[0]} or {sides[1]}?"
-            yield from _told(question, sides, timed.nanoseconds[group], (timed.which[group] == second).astype(np.int64))
+            yield from _accuracies(
+                question, sides, timed.nanoseconds[group], (timed.which[group] == second).astype(np.int64)
+            )
 
 
-def _told(
+def _accuracies(
     question: str, sides: tuple[str, str], times: NDArray[np.int64], side: NDArray[np.int64]
 ) -> Iterator[Accuracy]:
-    """Learn from every other call of either side, and test on the rest. Nothing, if there are too few."""
+    """One accuracy: learn from every other call of either side, and test on the rest. None, if there are too few."""
     learned, right, seen = np.zeros(side.size, dtype=bool), list[float](), list[int]()
     for each in (0, 1):
         learned[np.flatnonzero(side == each)[::2]] = True
-    if min(np.bincount(side[learned], minlength=2)) < LEAST_CALLS // 2:
+    if min(np.bincount(side[learned], minlength=2)) < MIN_CALLS // 2:
         return
     guess = _guesses(times[learned], side[learned], times[~learned])
     for each in (0, 1):
@@ -281,7 +284,7 @@ def _told(
 
 
 def _guesses(times: NDArray[np.int64], side: NDArray[np.int64], tested: NDArray[np.int64]) -> NDArray[np.int64]:
-    """The side that has more of its calls in the bin of a time. Bins hold as many calls each."""
+    """For each time, the side that has the larger share of its calls in the same bin. Bins hold equally many calls."""
     edges = np.unique(np.quantile(times, np.arange(1, BINS) / BINS))
     shares = [np.bincount(np.searchsorted(edges, times[side == each], side="right"), minlength=edges.size + 1)
               / (side == each).sum() for each in (0, 1)]  # fmt: skip

@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from dataclasses import fields
 from typing import Any
 
+from sottovoce.core.canonical import JsonObject
 from sottovoce.core.errors import ParameterError, SottovoceError
 from sottovoce.statistics.designs.base import Design
 from sottovoce.statistics.designs.binary import Binary, Forced, Mangat, Unrelated, Warner
@@ -51,7 +52,7 @@ KINDS: tuple[type[Design], ...] = (
 DESIGNS: dict[str, type[Design]] = {kind.name: kind for kind in KINDS}
 
 
-def design(data: Mapping[str, Any]) -> Design:
+def design(data: JsonObject) -> Design:
     """The design that `to_dict` wrote down. What does not add up is refused.
 
     >>> design(Warner("2/3").to_dict())
@@ -100,7 +101,7 @@ def _kind(name: object) -> type[Design]:
     return DESIGNS[name]
 
 
-def _build(kind: Any, given: list[Any], named: dict[str, Any]) -> Design:
+def _build(kind: Any, given: list[str], named: Mapping[str, object]) -> Design:
     try:
         built: Design = kind(*given, **named)
     except SottovoceError:

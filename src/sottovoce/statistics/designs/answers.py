@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Set
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from sottovoce.core.domain.columns import to_list
+from sottovoce.core.domain.columns import Column, to_list
 from sottovoce.core.domain.values import is_missing
 from sottovoce.core.errors import DomainError, ParameterError
 from sottovoce.core.lazy import numpy as np
@@ -57,11 +57,11 @@ def code(value: object, known: Mapping[Hashable, int], expected: str) -> int:
 
 
 def read(
-    answers: Any,
+    answers: Column,
     known: Mapping[Hashable, int],
     expected: str,
-    weights: Any = None,
-    groups: Any = None,
+    weights: Column | None = None,
+    groups: Column | None = None,
     missing: str = "refuse",
 ) -> Sample:
     """A column of answers from any library, coded. A missing answer is refused, or dropped with its weight."""
@@ -78,25 +78,25 @@ def read(
 
 
 def read_pair(
-    answers: Any,
-    others: Any,
+    answers: Column,
+    others: Column,
     known: Mapping[Hashable, int],
     expected: str,
-    weights: Any = None,
+    weights: Column | None = None,
     missing: str = "refuse",
 ) -> tuple[Sample, Sample]:
     """The answers of the same people to two questions. Who left one out is refused, or dropped from both."""
-    rows = _rows("answers", answers), _rows("answers", others)
-    if len(rows[0]) != len(rows[1]):
-        raise ParameterError(f"the two questions must have as many answers, got {len(rows[0])} and {len(rows[1])}")
-    gaps = [is_missing(first) or is_missing(second) for first, second in zip(*rows, strict=True)]
+    both = [_rows("answers", answers), _rows("answers", others)]
+    if len(both[0]) != len(both[1]):
+        raise ParameterError(f"the two questions must have as many answers, got {len(both[0])} and {len(both[1])}")
+    gaps = [is_missing(first) or is_missing(second) for first, second in zip(*both, strict=True)]
     if missing == "drop":
-        rows = tuple([None if gap else row for row, gap in zip(part, gaps, strict=True)] for part in rows)  # type: ignore[assignment]
-    first, second = (read(part, known, expected, weights, None, missing) for part in rows)
+        both = [[None if gap else row for row, gap in zip(rows, gaps, strict=True)] for rows in both]
+    first, second = (read(rows, known, expected, weights, None, missing) for rows in both)
     return first, second
 
 
-def _rows(name: str, column: Any) -> list[Any]:
+def _rows(name: str, column: Column) -> list[object]:
     """A column as a list. The keys of a mapping and the members of a set are no column: how often each came is lost."""
     if isinstance(column, Mapping | Set):
         raise DomainError(f"a column of {name} must have a row for each respondent, got {column!r:.40}")
@@ -112,8 +112,8 @@ def _group(group: object) -> str:
     return label_text(None if is_missing(group) else group)
 
 
-def _codes(rows: list[Any], known: Mapping[Hashable, int], expected: str) -> NDArray[np.int64]:
-    codes: dict[Any, int] = {}
+def _codes(rows: list[object], known: Mapping[Hashable, int], expected: str) -> NDArray[np.int64]:
+    codes: dict[object, int] = {}
     for at, row in enumerate(rows, 1):
         try:
             if row not in codes:
@@ -126,7 +126,7 @@ def _codes(rows: list[Any], known: Mapping[Hashable, int], expected: str) -> NDA
     return np.fromiter((codes[row] for row in rows), dtype=np.int64, count=len(rows))
 
 
-def _column(name: str, column: Any, rows: int) -> list[Any] | None:
+def _column(name: str, column: Column | None, rows: int) -> list[object] | None:
     if column is None:
         return None
     values = _rows(name, column)
@@ -135,12 +135,12 @@ def _column(name: str, column: Any, rows: int) -> list[Any] | None:
     return values
 
 
-def _where(column: list[Any] | None, kept: list[bool]) -> list[Any] | None:
+def _where(column: list[object] | None, kept: list[bool]) -> list[object] | None:
     return None if column is None else [value for value, keep in zip(column, kept, strict=True) if keep]
 
 
-def _weights(column: list[Any] | None) -> NDArray[np.float64] | None:
-    """Weights up to a power of two, which is no matter: the largest is near 1."""
+def _weights(column: list[object] | None) -> NDArray[np.float64] | None:
+    """Weights divided by a power of two, so that the largest is near 1: only their ratios matter."""
     if column is None:
         return None
     if any(isinstance(weight, bool) for weight in column):

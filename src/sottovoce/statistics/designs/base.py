@@ -5,15 +5,16 @@ from __future__ import annotations
 import math
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import fields
 from decimal import Decimal
 from fractions import Fraction
 from functools import cached_property
 from itertools import accumulate
 from numbers import Rational, Real
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar, TypeAlias
 
+from sottovoce.core.canonical import JsonObject
 from sottovoce.core.errors import ParameterError
 from sottovoce.core.lazy import numpy as np
 from sottovoce.core.privacy import GRID, log_above, to_float
@@ -23,15 +24,23 @@ from sottovoce.statistics.designs.answers import YES_NO, Sample, code, read
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from sottovoce.core.domain import Label
+    from sottovoce.core.domain.columns import Column
     from sottovoce.statistics.population import PopulationResult
 
 Number = float | Fraction | Decimal | str
 Matrix = tuple[tuple[Fraction, ...], ...]
+Prior: TypeAlias = "Number | Iterable[Number] | Mapping[Label, Number]"
+"""The probability of yes; or those of all truths, in their order or by name."""
+AnswerColumn: TypeAlias = "NDArray[np.bool_ | np.int64 | np.object_]"
+"""Simulated answers: truth values, numbers or labels."""
 
 RANDOMIZERS = ("respondent", "device")
 NUMBER_PATTERN = re.compile(r"\d{0,40}\.?\d{0,40}(e-?\d{1,3})?|\d{1,40}/\d{1,40}")
 MAX_SHORT_DENOMINATOR = 10**6
+"""A fraction with a larger denominator is shown as a decimal number."""
 MAX_SIMPLE_DENOMINATOR = 1000
+"""A float that equals a fraction with such a denominator is taken for that fraction."""
 SUM_TOLERANCE = Fraction(1, 10**9)
 
 
@@ -53,11 +62,11 @@ class Design(ABC):
     if TYPE_CHECKING:  # Some subclasses store these, others derive them.
 
         @property
-        def truths(self) -> Sequence[Any]:
+        def truths(self) -> Sequence[Label]:
             """What the rows of the matrix stand for."""
 
         @property
-        def answers(self) -> Sequence[Any]:
+        def answers(self) -> Sequence[Label]:
             """What the columns of the matrix stand for."""
 
         @property
@@ -79,14 +88,13 @@ class Design(ABC):
 
     @cached_property
     def revealed(self) -> float:
-        """How sure one answer can make who thought all truths alike likely: the worst posterior probability."""
+        """The worst posterior probability: how sure an answer can make one who thought all truths equally likely."""
         columns = [column for column in zip(*self.matrix, strict=True) if any(column)]
         return float(max(max(column) / sum(column) for column in columns))
 
-    def posterior(self, prior: Any, answer: object) -> Any:
-        """What to believe after an answer: the probability of yes, for a prior probability of yes."""
-        yes = exact("prior", prior)
-        return self._posterior((1 - yes, yes), answer)[1]
+    @abstractmethod
+    def posterior(self, prior: Prior, answer: object) -> float | dict[Label, float]:
+        """What to believe after an answer, for a prior belief: the probability of yes, or that of each truth."""
 
     def _posterior(self, prior: Sequence[Fraction], answer: object) -> list[float]:
         column = [row[code(answer, self.codes, self.expected)] for row in self.matrix]
@@ -114,7 +122,7 @@ class Design(ABC):
     def _estimate(self, sample: Sample, label: str) -> PopulationResult:
         """What coded answers tell."""
 
-    def simulate(self, truths: Any, seed: int | Keystream | None) -> NDArray[Any]:
+    def simulate(self, truths: Column, seed: int | Keystream | None) -> AnswerColumn:
         """An answer for each truth, for simulation. Probabilities are met to within 2^-53."""
         codes = read(truths, self.truth_codes, "one of the truths").codes
         draws, drawn = Keystream.of(seed).draws(codes.size), np.empty(codes.size, dtype=np.int64)
@@ -124,12 +132,12 @@ class Design(ABC):
             drawn[mine] = np.searchsorted(bounds, draws[mine], side="right")
         return self._decoded(drawn)
 
-    def _decoded(self, codes: NDArray[np.int64]) -> NDArray[Any]:
+    def _decoded(self, codes: NDArray[np.int64]) -> AnswerColumn:
         return codes
 
     # What travels, and what is shown.
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> JsonObject:
         """A form for JSON that `designs.design` reads back: fractions as text, an infinite epsilon as null."""
         known = {field.name: _plain(getattr(self, field.name)) for field in fields(self)}  # type: ignore[arg-type]
         return {"design": self.name, **known, "epsilon": self.epsilon if self.private else None}
@@ -154,8 +162,8 @@ class Design(ABC):
         if self.private:
             return (
                 f"epsilon = {self.epsilon:.4g}: no answer is more than {math.exp(self.epsilon):.3g} times as likely "
-                f"under one truth as under another. One answer makes nobody who thought all truths alike likely more "
-                f"than {100 * self.revealed:.3g}% sure."
+                f"under one truth as under another. Whoever thought all truths equally likely is at most "
+                f"{100 * self.revealed:.3g}% sure after one answer."
             )
         columns = zip(self.answers, zip(*self.matrix, strict=True), strict=True)
         telling = [f"{answer!s}" for answer, column in columns if any(column) and not all(column)]
@@ -169,7 +177,7 @@ class Design(ABC):
             "respondent follows the instructions."
         )
 
-    def _freeze(self, by: str, **parameters: Any) -> None:
+    def _freeze(self, by: str, **parameters: object) -> None:
         """Set the fields of a frozen dataclass, once, from its own constructor."""
         if by not in RANDOMIZERS:
             raise ParameterError(f"by must be one of {', '.join(RANDOMIZERS)}, got {by!r:.40}")
@@ -223,13 +231,13 @@ def adding_up(what: str, parts: Sequence[Fraction]) -> list[Fraction]:
     return [part / total for part in parts]
 
 
-def _plain(value: Any) -> Any:
+def _plain(value: object) -> object:
     if isinstance(value, tuple):
         return [_plain(part) for part in value]
     return str(value) if isinstance(value, Fraction) else value
 
 
-def _shown(value: Any) -> str:
+def _shown(value: object) -> str:
     if isinstance(value, Fraction):
         return repr(str(value)) if 1 < value.denominator < MAX_SHORT_DENOMINATOR else repr(float(value))
     return "" if value is None else repr(value)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar, overload
 
 from sottovoce.core.errors import ParameterError
 from sottovoce.core.lazy import numpy as np
@@ -17,6 +17,10 @@ from sottovoce.statistics.proportions.proportion import Proportion, Proportions,
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
+
+    from sottovoce.core.domain.columns import Column
+    from sottovoce.statistics.designs.base import Prior
+    from sottovoce.statistics.proportions.one_proportion import OneProportion
 
 
 class Binary(Design):
@@ -55,7 +59,30 @@ class Binary(Design):
         known = super().expected
         return known if self.words == ("no", "yes") else f"{self.words[1]} or {self.words[0]}, or {known}"
 
-    def estimate(self, answers: Any, weights: Any = None, groups: Any = None, missing: str = "refuse") -> Any:
+    def posterior(self, prior: Prior, answer: object) -> float:
+        """What to believe after an answer: the probability of yes, for a prior probability of yes."""
+        yes = exact("prior", prior)
+        return self._posterior((1 - yes, yes), answer)[1]
+
+    @overload
+    def estimate(
+        self, answers: Column, weights: Column | None = None, groups: None = None, missing: str = "refuse"
+    ) -> Proportion: ...
+    @overload
+    def estimate(
+        self, answers: Column, weights: Column | None = None, *, groups: Column, missing: str = "refuse"
+    ) -> Proportions: ...
+    @overload
+    def estimate(
+        self, answers: Column, weights: Column | None, groups: Column, missing: str = "refuse"
+    ) -> Proportions: ...
+    def estimate(
+        self,
+        answers: Column,
+        weights: Column | None = None,
+        groups: Column | None = None,
+        missing: str = "refuse",
+    ) -> OneProportion | Proportions:
         """The proportion of yes in the population: a `Proportion`, or `Proportions` if there are groups.
 
         Missing answers are refused, or left out by missing="drop".
@@ -70,7 +97,13 @@ class Binary(Design):
         """The same from the number of yes answers among n."""
         return Proportion(yes, n, self.p, self.q, self.epsilon, note=self._note)
 
-    def loglik(self, pi: Any, answers: Any) -> Any:
+    @overload
+    def loglik(self, pi: float | Fraction, answers: Column) -> float: ...
+    @overload
+    def loglik(self, pi: Sequence[float] | NDArray[np.float64], answers: Column) -> NDArray[np.float64]: ...
+    def loglik(
+        self, pi: float | Fraction | Sequence[float] | NDArray[np.float64], answers: Column
+    ) -> float | NDArray[np.float64]:
         """The log-likelihood of a proportion, or an array of them, given the answers."""
         return self.estimate(answers).loglik(pi)
 
@@ -78,12 +111,12 @@ class Binary(Design):
     def _note(self) -> str:
         return f"{self!r}, randomized by the {self.by}"
 
-    def _estimate(self, sample: Sample, label: str) -> Proportion:
+    def _estimate(self, sample: Sample, label: str) -> OneProportion:
         yes, n = int(sample.codes.sum()), int(sample.codes.size)
         weighted = None if sample.weights is None else Weighted.of(sample.codes.astype(float), sample.weights)
         return Proportion(yes, n, self.p, self.q, self.epsilon, label=label, note=self._note, weighted=weighted)
 
-    def _decoded(self, codes: NDArray[np.int64]) -> NDArray[np.bool_]:
+    def _decoded(self, codes: NDArray[np.int64]) -> NDArray[np.bool_ | np.int64]:
         return np.equal(codes, 1)
 
     def _rates(self) -> list[str]:

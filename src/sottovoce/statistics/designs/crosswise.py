@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from sottovoce.core.errors import ParameterError
 from sottovoce.core.lazy import numpy as np
@@ -15,6 +15,8 @@ from sottovoce.statistics.proportions.joint import JointProportions, linearised_
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
+
+    from sottovoce.core.domain.columns import Column
 
 HALF = Fraction(1, 2)
 
@@ -49,10 +51,10 @@ class Crosswise(Binary):
 
     def corrected(
         self,
-        answers: Any,
-        anchor: Any,
+        answers: Column,
+        anchor: Column,
         anchor_p: Number | None = None,
-        weights: Any = None,
+        weights: Column | None = None,
         missing: str = "refuse",
     ) -> JointProportions:
         """The proportion of yes without the bias of respondents who answer at random.

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from numbers import Real
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from sottovoce.core.domain import Domain, Label
 from sottovoce.core.errors import ParameterError
@@ -20,6 +20,9 @@ from sottovoce.statistics.proportions.joint import JointProportions, linearised
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
+
+    from sottovoce.core.domain.columns import Column
+    from sottovoce.statistics.designs.base import AnswerColumn, Prior
 
     Floats = NDArray[np.float64]
 
@@ -85,7 +88,7 @@ class Custom(Design):
     def scores(self) -> Floats:
         """For each truth and answer, a score whose mean is 1 under that truth and 0 under the others.
 
-        Of all such scores, those with the least variance if all truths are alike common. They add up to one.
+        Of all such scores, those with the least variance if all truths are equally common. They add up to one.
         """
         usual = self.laws.mean(axis=0)
         laws, usual = self.laws[:, usual > 0], usual[usual > 0]
@@ -98,7 +101,7 @@ class Custom(Design):
         scores[:, self.laws.mean(axis=0) > 0] = np.linalg.solve(scaled @ laws.T, scaled)
         return scores
 
-    def estimate(self, answers: Any, weights: Any = None, missing: str = "refuse") -> JointProportions:
+    def estimate(self, answers: Column, weights: Column | None = None, missing: str = "refuse") -> JointProportions:
         """The proportion of each truth in the population, unbiased, with covariance; and the likeliest distribution."""
         return self._estimate(read(answers, self.codes, self.expected, weights, None, missing), "")
 
@@ -128,7 +131,7 @@ class Custom(Design):
         noise: Floats = self.scores @ within @ self.scores.T
         return noise
 
-    def loglik(self, pi: Any, answers: Any) -> float:
+    def loglik(self, pi: Prior, answers: Column) -> float:
         """The log-likelihood of a distribution over the truths, given the answers.
 
         Of two truths, the probability of the second is enough.
@@ -137,11 +140,11 @@ class Custom(Design):
         counts = np.bincount(read(answers, self.codes, self.expected).codes, minlength=len(self.answers))
         return float(scipy.special.xlogy(counts, distribution @ self.laws).sum())
 
-    def posterior(self, prior: Any, answer: object) -> dict[Label, float]:
+    def posterior(self, prior: Prior, answer: object) -> dict[Label, float]:
         """What to believe after an answer: the probability of each truth, for prior probabilities."""
         return dict(zip(self.truths, self._posterior(self._prior(prior), answer), strict=True))
 
-    def _prior(self, prior: Any) -> list[Fraction]:
+    def _prior(self, prior: Prior) -> list[Fraction]:
         given = [prior.get(truth) for truth in self.truths] if isinstance(prior, Mapping) else prior
         if isinstance(given, Real) and len(self.truths) == 2:
             second = exact("a prior probability", given)
@@ -157,7 +160,7 @@ class Custom(Design):
 
     # How it is shown.
 
-    def _decoded(self, codes: NDArray[np.int64]) -> NDArray[Any]:
+    def _decoded(self, codes: NDArray[np.int64]) -> AnswerColumn:
         labels = np.empty(len(self.answers), dtype=object)
         labels[:] = self.answers
         return labels[codes]

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar, NoReturn, TypeVar
 
 from sottovoce.core.errors import ParameterError
 from sottovoce.core.lazy import numpy as np
@@ -19,7 +19,11 @@ from sottovoce.statistics.proportions.joint import JointProportions, linearised_
 from sottovoce.statistics.proportions.proportion import Proportion
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
+    from sottovoce.core.domain.columns import Column
+    from sottovoce.core.randomness import Keystream
+    from sottovoce.statistics.designs.base import Prior
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, init=False, repr=False)
@@ -73,7 +77,12 @@ class Greenberg(Design):
         return ("no", "yes")
 
     def estimate(
-        self, answers: Any, other: Any, weights: Any = None, other_weights: Any = None, missing: str = "refuse"
+        self,
+        answers: Column,
+        other: Column,
+        weights: Column | None = None,
+        other_weights: Column | None = None,
+        missing: str = "refuse",
     ) -> JointProportions:
         """Both proportions from the answers of the first sample and of the second, the `other` one."""
         first = read(answers, self.codes, self.expected, weights, None, missing)
@@ -88,7 +97,7 @@ class Greenberg(Design):
         samples = [(count.share, share_variance(count.share, count.n)) for count in counts]
         return self._both(samples, sum(count.n for count in counts))
 
-    def loglik(self, pi: Any, answers: Any, other: Any) -> float:
+    def loglik(self, pi: Iterable[Number], answers: Column, other: Column) -> float:
         """The log-likelihood of both proportions, pi = (yes, unrelated), given the answers of the two samples."""
         yes, unrelated = (float(exact("a proportion", share)) for share in _two("pi", pi))
         total = 0.0
@@ -108,12 +117,12 @@ class Greenberg(Design):
     def _estimate(self, sample: Sample, label: str) -> JointProportions:
         raise ParameterError("this design needs the answers of two samples")
 
-    def simulate(self, truths: Any, seed: Any) -> NDArray[Any]:
+    def simulate(self, truths: Column, seed: int | Keystream | None) -> NoReturn:
         raise ParameterError(
             "this design says nothing of the unrelated answers: simulate the designs of `at(prevalence)`"
         )
 
-    def posterior(self, prior: Any, answer: object) -> Any:
+    def posterior(self, prior: Prior, answer: object) -> NoReturn:
         raise ParameterError("a posterior depends on the unrelated prevalence: ask the designs of `at(prevalence)`")
 
     def _rates(self) -> list[str]:
@@ -126,7 +135,7 @@ class Greenberg(Design):
         )
 
 
-def _two(name: str, pair: Any) -> tuple[Any, Any]:
+def _two(name: str, pair: Iterable[T]) -> tuple[T, T]:
     try:
         first, second = pair
     except (TypeError, ValueError):
@@ -134,6 +143,6 @@ def _two(name: str, pair: Any) -> tuple[Any, Any]:
     return first, second
 
 
-def _counted(sample: Any) -> Proportion:
+def _counted(sample: tuple[int, int]) -> Proportion:
     yes, n = _two("a sample, yes and n,", sample)
     return Proportion(yes, n, Fraction(1), Fraction(0), math.inf)

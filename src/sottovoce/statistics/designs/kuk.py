@@ -24,6 +24,9 @@ from sottovoce.statistics.proportions.proportion import Proportion
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from sottovoce.core.domain.columns import Column
+    from sottovoce.statistics.proportions.one_proportion import OneProportion
+
 MAX_DRAWS = 100
 
 
@@ -91,12 +94,23 @@ class Kuk(Binary):
 
     words: ClassVar[tuple[str, str]] = ("black", "red")
 
+    if TYPE_CHECKING:
+
+        def estimate(
+            self,
+            answers: Column,
+            weights: Column | None = None,
+            groups: Column | None = None,
+            missing: str = "refuse",
+        ) -> Any:
+            """A `Proportion`, or with several draws a `DrawnProportion`; `Proportions` if there are groups."""
+
     def estimate_counts(self, yes: int, n: int) -> Proportion:
         if self.draws > 1:
             raise ParameterError(f"counts of yes are for one draw, this design has {self.draws}: give the answers")
         return super().estimate_counts(yes, n)
 
-    def _estimate(self, sample: Sample, label: str) -> Any:
+    def _estimate(self, sample: Sample, label: str) -> OneProportion:
         if self.draws == 1:
             return super()._estimate(sample, label)
         weights = sample.equal
@@ -110,7 +124,7 @@ class Kuk(Binary):
         red, n = int(sample.codes.sum()), int(sample.codes.size)
         return DrawnProportion(n, red, counts, laws, scores, self.epsilon, variance, label=label, note=self._note)
 
-    def _decoded(self, codes: NDArray[np.int64]) -> NDArray[Any]:
+    def _decoded(self, codes: NDArray[np.int64]) -> NDArray[np.bool_ | np.int64]:
         return super()._decoded(codes) if self.draws == 1 else codes
 
     def _rates(self) -> list[str]:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any
 
 from sottovoce.core.errors import ParameterError
+from sottovoce.estimates import Result
 from sottovoce.estimates.discovery_estimate import counted
 from sottovoce.estimates.hashed import CORRECTIONS
 from sottovoce.estimates.tally import Tally
@@ -16,11 +16,12 @@ from sottovoce.statistics.discovery.found import Found, nothing
 from sottovoce.statistics.discovery.spelling import Spelling
 
 WIDTH = 2**10
+"""Beginnings of texts that are kept at a time, unless told otherwise."""
 MAX_WIDTH = 2**16
 
 
 def discover(
-    tallies: Tally[Any] | Sequence[Tally[Any]],
+    tallies: Tally[Result] | Sequence[Tally[Result]],
     *,
     level: float = 0.95,
     correction: str = "bonferroni",
@@ -66,7 +67,7 @@ def discover(
     return Found.of(told.estimate(labels, "mean", found.firsts), level, correction, **known)
 
 
-def check_rounds(tallies: Tally[Any] | Sequence[Tally[Any]]) -> list[Tally[Any]]:
+def check_rounds(tallies: Tally[Result] | Sequence[Tally[Result]]) -> list[Tally[Result]]:
     """One tally of Discovery, or those of several rounds."""
     rounds = list(tallies) if isinstance(tallies, Sequence) else [tallies]
     for tally in rounds:

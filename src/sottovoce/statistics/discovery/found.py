@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
+from sottovoce.core.canonical import JsonObject
 from sottovoce.core.errors import ParameterError
 from sottovoce.core.lazy import numpy as np
 from sottovoce.core.lazy import scipy
@@ -70,14 +71,14 @@ class Found(HashedEstimate):
     @cached_property
     def not_found(self) -> Unallocated:
         """The share of people whose text is none of those found."""
-        share, lucky = self.frequency.clip(0, 1), self._luck
+        share, bias = self.frequency.clip(0, 1), self._selection_bias
         met = self.meeting * float(share.sum() ** 2 - (share**2).sum())  # Two that meet are both too frequent.
-        spread = float((self.stderr**2).sum() + (lucky**2).sum())
-        return Unallocated(float(1 - self.frequency.sum() + lucky.sum()), (spread + met) ** 0.5)
+        spread = float((self.stderr**2).sum() + (bias**2).sum())
+        return Unallocated(float(1 - self.frequency.sum() + bias.sum()), (spread + met) ** 0.5)
 
     @cached_property
-    def _luck(self) -> NDArray[np.float64]:
-        """Frequencies are shown if they pass a threshold, and so are too high on average: adds up to by how much.
+    def _selection_bias(self) -> NDArray[np.float64]:
+        """Texts are shown if they pass a threshold, so their frequencies are too high: in sum by the sum of these.
 
         An estimate of error s around f passes the threshold t with the bias s phi((t - f) / s). Over all texts, that is
         s times the density, per s, of the estimates at t: a density is such a sum too. It is told by the estimates that
@@ -86,8 +87,8 @@ class Found(HashedEstimate):
         limit = max((1 - self.level) / max(self.candidates, 1), float(self.p_value.max(initial=0.0)))
         error = np.sqrt(self.constant if self.null is None else self.null)
         above = (self.frequency - error * self.law.point(-float(scipy.special.ndtri(limit)))) / self.stderr
-        luck: NDArray[np.float64] = self.stderr * np.where(above < 2, 2 - 1.5 * above, 0.0)
-        return luck
+        bias: NDArray[np.float64] = self.stderr * np.where(above < 2, 2 - 1.5 * above, 0.0)
+        return bias
 
     @property
     def unallocated(self) -> Unallocated:
@@ -107,7 +108,7 @@ class Found(HashedEstimate):
         drawn.set_title(title, loc="left", color=INK, fontsize="medium")
         return drawn
 
-    def to_dict(self, level: float = 0.95, simultaneous: bool = False, population: bool = False) -> dict[str, Any]:
+    def to_dict(self, level: float = 0.95, simultaneous: bool = False, population: bool = False) -> JsonObject:
         """As other estimates, with what was not found beside it."""
         share, error = self.not_found
         if population:
@@ -124,11 +125,13 @@ class Found(HashedEstimate):
         }
 
     @classmethod
-    def of(cls, tested: HashedEstimate, level: float, correction: str, **known: Any) -> Found:
+    def of(
+        cls, tested: HashedEstimate, level: float, correction: str, *, detectable: float = 0.0, meeting: float = 0.0
+    ) -> Found:
         """Those of the tested texts that pass."""
         passed = tested.significant(level, correction) if len(tested) else tested
         values = {each.name: getattr(passed, each.name) for each in fields(HashedEstimate)}
-        return cls(**values, tested=tested, level=level, correction=correction, **known)
+        return cls(**values, tested=tested, level=level, correction=correction, detectable=detectable, meeting=meeting)
 
     def __repr__(self) -> str:
         return f"<Found: {len(self)} values; {self.caption}>"

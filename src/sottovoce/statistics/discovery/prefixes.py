@@ -21,15 +21,15 @@ if TYPE_CHECKING:
     Floats = NDArray[np.float64]
     Places = NDArray[np.int64]
 
-STRONG, CHILDREN = 4.0, 4
-"""Of a prefix with such a score this many continuations are kept in any case: one of them must be frequent too."""
+STRONG_SCORE, MIN_CHILDREN = 4.0, 4
+"""Of a prefix with a higher score so many continuations are always kept: one of them must be frequent too."""
 
 MAX_CONTINUATIONS = 2**24
-"""Continuations that can be looked through at a time."""
+"""At most so many continuations are looked through at a time."""
 
-UNLIKELY, WEAK, STEEP = 1.0, 3.0, 3.0
-"""A prefix is continued by bytes whose weight is within `UNLIKELY` of the greatest. If its score is above `WEAK`, it is
-worth a try with rarer ones too: for each `STEEP` above it, with one more of that weight."""
+USUAL_RARITY, WEAK_SCORE, SCORE_PER_RARITY = 1.0, 3.0, 3.0
+"""A prefix is continued by bytes whose weight is at most `USUAL_RARITY` below the greatest. If its score is high, rarer
+bytes are tried too: up to (score - `WEAK_SCORE`) / `SCORE_PER_RARITY` below the greatest."""
 
 
 def search(counted: Counted, spelling: Spelling, width: int) -> Candidates:
@@ -62,7 +62,10 @@ def _level(
 def continued(kept: Kept, stop: int, spelling: Spelling) -> tuple[Grown, Places, list[bytes]]:
     """The continuations up to so many bytes, the prefix that each has grown from, and the texts that end on the way."""
     grown, ended, roots = kept.grown, list[bytes](), np.arange(len(kept.grown))
-    rarity, spare = kept.follows.max() - kept.follows, np.maximum(UNLIKELY, (kept.strength - WEAK) / STEEP)
+    rarity, spare = (
+        kept.follows.max() - kept.follows,
+        np.maximum(USUAL_RARITY, (kept.strength - WEAK_SCORE) / SCORE_PER_RARITY),
+    )
     while grown.rows.shape[1] < stop:
         if len(grown) * spelling.branches > MAX_CONTINUATIONS:
             before = kept.grown.rows.shape[1]
@@ -82,10 +85,10 @@ def _best(weighed: Floats, scores: Floats, roots: Places, strength: Floats, widt
         return np.arange(weighed.size)
     kept = np.zeros(weighed.size, dtype=np.bool_)
     kept[np.argpartition(-weighed, width)[:width]] = True
-    strong = np.flatnonzero(strength[roots] > STRONG)
+    strong = np.flatnonzero(strength[roots] > STRONG_SCORE)
     order = strong[np.lexsort((-scores[strong], roots[strong]))]
     starts = np.flatnonzero(np.diff(roots[order], prepend=-1))
     rank = np.arange(order.size) - np.repeat(starts, np.diff(starts, append=order.size))
-    children = order[rank < CHILDREN]
+    children = order[rank < MIN_CHILDREN]
     kept[children[np.argsort(-scores[children], kind="stable")[:width]]] = True
     return np.flatnonzero(kept)

@@ -5,14 +5,15 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from sottovoce.core.domain import Text, to_list
+from sottovoce.core.domain.columns import Column
 from sottovoce.core.errors import ParameterError
 from sottovoce.core.lazy import numpy as np
 from sottovoce.core.privacy import check_epsilon
 from sottovoce.core.randomness import Keystream
-from sottovoce.estimates import quantile
+from sottovoce.estimates import Result, quantile
 from sottovoce.estimates.discovery_estimate import Counted, counted
 from sottovoce.estimates.null_distribution import NullDistribution
 from sottovoce.estimates.tally import Tally
@@ -27,7 +28,7 @@ from sottovoce.statistics.discovery.spelling import Spelling
 
 MAX_ROUNDS = 64
 PREFIXES_PER_ROUND = 5
-"""Prefixes that a round asks for, each longer than the one before; another group tells the whole text."""
+"""A round asks for so many prefixes, each longer than the one before; one more group tells the whole text."""
 
 LAST_ROUND_SHARE = 0.25
 """The people kept for the last round, over those of a round before it: each round has a group that tests already."""
@@ -36,10 +37,11 @@ MAX_FALSE_CONTINUATION = 0.25
 """How likely it may be that the search goes on where no text does. A round in vain costs less than texts cut short."""
 
 MIN_COHORTS = 16
-"""Of each group, at least: with few, what meets a very frequent text looks frequent, and the search would not end."""
+"""Each group has at least so many. With few, texts that share buckets with a very frequent one look frequent too,
+and the search would not end."""
 
 MAX_CONTINUATIONS_PER_STEP = 2**17
-"""Continuations that are soon looked through: a step takes as many bytes as keep within it."""
+"""A step asks for as many bytes as lead to no more continuations than this, which are looked through quickly."""
 
 
 class Ask(NamedTuple):
@@ -86,7 +88,7 @@ class Rounds:
         check_text(self.domain)
         Spelling.of(self.alphabet)
 
-    def ask(self, tallies: Sequence[Tally[Any]] = ()) -> Ask:
+    def ask(self, tallies: Sequence[Tally[Result]] = ()) -> Ask:
         """The next question, after the answers to those before."""
         left, number = self.n - sum(tally.n for tally in tallies), len(tallies) + 1
         if left < 1 or number > self.rounds:
@@ -96,19 +98,21 @@ class Rounds:
         stops = self._stops(tallies, most) if number < self.rounds else []
         people = math.ceil(left / (self.rounds - number + LAST_ROUND_SHARE)) if stops else left
         spans = [(0, stop) for stop in stops] + [(0, most + 1)] * (PREFIXES_PER_ROUND + 1 - len(stops))
-        draft = Discovery(spans=spans, domain=self.domain, **self._base(tallies))
+        draft = self._draft(tallies, spans)
         cohorts = max(spread(draft, people), MIN_COHORTS * len(spans))
         mechanism = Discovery(
             spans=spans, base=draft.base, cohorts=cohorts, domain=self.domain, salt=f"{self.salt}/{number}"
         )
         return Ask(number, people, mechanism, not stops)
 
-    def _base(self, tallies: Sequence[Tally[Any]]) -> dict[str, Any]:
-        """What randomizes: that of the first round, to the last bit."""
-        first: Any = tallies[0].mechanism if tallies else None
-        return {"epsilon": self.epsilon} if first is None else {"base": first.base}
+    def _draft(self, tallies: Sequence[Tally[Result]], spans: Sequence[tuple[int, int]]) -> Discovery:
+        """A mechanism for these spans that randomizes as that of the first round does, to the last bit."""
+        first = tallies[0].mechanism if tallies else None
+        if isinstance(first, Discovery):
+            return Discovery(spans=spans, domain=self.domain, base=first.base)
+        return Discovery(self.epsilon, spans=spans, domain=self.domain)
 
-    def _stops(self, tallies: Sequence[Tally[Any]], most: int) -> list[int]:
+    def _stops(self, tallies: Sequence[Tally[Result]], most: int) -> list[int]:
         """How many bytes to ask for; none if no text goes on."""
         if not tallies:
             last = FIRST_PREFIX_BYTES + PREFIXES_PER_ROUND
@@ -125,9 +129,9 @@ class Rounds:
         step = _farthest(kept, most, spelling) - before
         return sorted({min(before + step * at, most) for at in range(1, PREFIXES_PER_ROUND + 1)})
 
-    def simulate(self, values: Any, seed: int | None = None) -> Found:
+    def simulate(self, values: Column, seed: int | None = None) -> Found:
         """All rounds, with the people of a column in random order."""
-        answers, stream, tallies = to_list(values), Keystream.of(seed), list[Tally[Any]]()
+        answers, stream, tallies = to_list(values), Keystream.of(seed), list[Tally[Result]]()
         if len(answers) != self.n:
             raise ParameterError(f"values must be those of all n = {self.n:,} people, got {len(answers):,}")
         order = np.argsort(stream.below(2**53, len(answers)), kind="stable")

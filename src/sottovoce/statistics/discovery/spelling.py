@@ -20,10 +20,10 @@ if TYPE_CHECKING:
     Bytes = NDArray[np.uint8]
     States = NDArray[np.int64]
 
-Step = tuple[int, int, int]
-"""Bytes from the first to the second lead to a state."""
+Transition = tuple[int, int, int]
+"""The bytes from the first to the second number lead to the state with the third."""
 
-UNICODE: tuple[tuple[Step, ...], ...] = (
+UNICODE: tuple[tuple[Transition, ...], ...] = (
     ((0x20, 0x7E, 0), (0xC2, 0xDF, 1), (0xE0, 0xE0, 4), (0xE1, 0xEC, 2), (0xED, 0xED, 5), (0xEE, 0xEF, 2),
      (0xF0, 0xF0, 6), (0xF1, 0xF3, 3), (0xF4, 0xF4, 7)),
     ((0x80, 0xBF, 0),),
@@ -51,7 +51,7 @@ class Spelling:
     [b'a\xff', b'aa', b'a\xc3', b'\xc3\xa9']
     """
 
-    steps: tuple[tuple[Step, ...], ...] = UNICODE
+    steps: tuple[tuple[Transition, ...], ...] = UNICODE
 
     @classmethod
     def of(cls, alphabet: Iterable[str] | None) -> Spelling:
@@ -137,7 +137,7 @@ class Grown:
         return [bytes(row) for row in whole.tolist()]
 
 
-def _automaton(letters: list[bytes]) -> tuple[tuple[Step, ...], ...]:
+def _automaton(letters: list[bytes]) -> tuple[tuple[Transition, ...], ...]:
     """The states are the beginnings of letters that are not complete yet."""
     begun = sorted({letter[:at] for letter in letters for at in range(len(letter))}, key=lambda part: (len(part), part))
     places, complete = {part: at for at, part in enumerate(begun)}, set(letters)

@@ -9,7 +9,7 @@ reports a line is just the two values; where values are vectors over a field, it
 from __future__ import annotations
 
 from functools import singledispatch
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from sottovoce.core.errors import ParameterError
 from sottovoce.core.lazy import numpy as np
@@ -135,9 +135,8 @@ def precision(matrix: NDArray[np.float64]) -> NDArray[np.float64]:
     """
     total = matrix.sum()
     if total <= ZERO_EIGENVALUE * np.trace(matrix):  # The estimates themselves add up to one.
-        known: NDArray[Any] = np.linalg.pinv(matrix, rcond=ZERO_EIGENVALUE, hermitian=True)
-    else:
-        known = np.linalg.inv(matrix) - np.ones_like(matrix) / total
+        return np.asarray(np.linalg.pinv(matrix, rcond=ZERO_EIGENVALUE, hermitian=True), dtype=np.float64)
+    known: NDArray[np.float64] = np.linalg.inv(matrix) - np.ones_like(matrix) / total
     return known
 
 

@@ -13,6 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+from sottovoce.core.canonical import JsonObject
 from sottovoce.core.errors import ParameterError
 from sottovoce.core.lazy import numpy as np
 from sottovoce.core.lazy import scipy
@@ -26,14 +27,14 @@ if TYPE_CHECKING:
     Floats = NDArray[np.float64]
 
 MAX_DIFFERENCES = 10_000
-"""Differences in one list."""
+"""One list has at most so many differences."""
 
 
 @dataclass(frozen=True)
 class Difference:
     """One group less another, in one thing estimated."""
 
-    label: Any
+    label: object
     group: str
     other: str
     estimate: float
@@ -42,7 +43,7 @@ class Difference:
     p_value: float
     adjusted: float = 1.0
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> JsonObject:
         return asdict(self)
 
 
@@ -95,12 +96,12 @@ def _rows(first: Result, second: Result) -> Sequence[Any]:
 
 def _compared(pairs: Sequence[tuple[Result, Result]], level: float) -> tuple[list[float], ...]:
     """Columns of first less second, for all pairs at once: the estimates, both ends, the p-values."""
-    told = [(_telling(first), _telling(second)) for first, second in pairs]
-    sides = [[_group(pair[side]) for pair in told] for side in (0, 1)]
+    telling = [(_telling(first), _telling(second)) for first, second in pairs]
+    sides = [[_group(pair[side]) for pair in telling] for side in (0, 1)]
     if all(group is not None for side in sides for group in side):
         first, second = (_joined([group for group in side if group is not None]) for side in sides)
         return _score(first, second, level)
-    value, other = (_numbers([pair[side] for pair in told]) for side in (0, 1))
+    value, other = (_numbers([pair[side] for pair in telling]) for side in (0, 1))
     return _normal(value, other, level)
 
 
@@ -110,7 +111,7 @@ def _joined(groups: Sequence[YesCounts]) -> YesCounts:
     yes, n = (np.concatenate([np.broadcast_to(group[at], size) for group, size in zip(groups, sizes, strict=True)])
               for at in (0, 1))  # fmt: skip
     p, q = (np.repeat([group[at] for group in groups], sizes) for at in (2, 3))
-    return YesCounts(yes, n, p, q)  # type: ignore[arg-type]
+    return YesCounts(yes, n, p, q)
 
 
 def _numbers(results: Sequence[Result]) -> Floats:
@@ -139,7 +140,7 @@ def _score(first: YesCounts, second: YesCounts, level: float) -> tuple[list[floa
     z = distance(second, first, 0.0)
     low, high = difference_interval(second, first, level)
     p_value = 2 * scipy.special.ndtr(-np.abs(z))
-    return (first.estimate - second.estimate).tolist(), low.tolist(), high.tolist(), p_value.tolist()
+    return np.subtract(first.estimate, second.estimate).tolist(), low.tolist(), high.tolist(), p_value.tolist()
 
 
 def _normal(first: Floats, second: Floats, level: float) -> tuple[list[float], ...]:

@@ -11,14 +11,15 @@ M. Gaboardi, R. Rogers, Local Private Hypothesis Testing: Chi-Square Tests, ICML
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-from sottovoce.core.domain.columns import to_list
+from sottovoce.core.domain.columns import Column, to_list
 from sottovoce.core.domain.values import is_missing
 from sottovoce.core.errors import ParameterError
 from sottovoce.core.lazy import numpy as np
 from sottovoce.core.lazy import scipy
 from sottovoce.core.reports import Reports
+from sottovoce.estimates import Estimate
 from sottovoce.estimates.postprocess import nearest_distribution
 from sottovoce.estimates.tally import Tally
 from sottovoce.mechanisms import KRR
@@ -37,7 +38,7 @@ MIN_EXPECTED = 5
 """Pearson's rule: with fewer expected in a cell, the law of the statistic is only roughly chi-square."""
 
 
-def fit_test(data: Tally[Any] | Reports, frequencies: ArrayLike, population: bool = True) -> TestResult:
+def fit_test(data: Tally[Estimate] | Reports, frequencies: ArrayLike, population: bool = True) -> TestResult:
     """Whether the population, or with `population=False` the respondents, may have just these frequencies.
 
     >>> from sottovoce import Unary
@@ -54,10 +55,11 @@ def fit_test(data: Tally[Any] | Reports, frequencies: ArrayLike, population: boo
     weights = precision(covariance(mechanism, expected, population))
     away = estimate.unbiased - expected
     rates = float(mechanism.q) + (float(mechanism.p) - float(mechanism.q)) * expected
-    return _chi_square("goodness-of-fit test", tally.n * away @ weights @ away, away.size - 1, tally.n * rates.min())
+    statistic = float(tally.n * away @ weights @ away)
+    return _chi_square("goodness-of-fit test", statistic, away.size - 1, tally.n * rates.min())
 
 
-def homogeneity_test(groups: Sequence[Tally[Any] | Reports]) -> TestResult:
+def homogeneity_test(groups: Sequence[Tally[Estimate] | Reports]) -> TestResult:
     """Whether several groups have the same frequencies. Their mechanisms may differ; the values may not.
 
     >>> from sottovoce import KRR
@@ -105,7 +107,7 @@ def table_test(table: ArrayLike) -> TestResult:
     return _chi_square("Pearson's test of independence", statistic, df, expected.min())
 
 
-def independence_test(x: Any, y: Any) -> TestResult:
+def independence_test(x: Reports | Column, y: Reports | Column) -> TestResult:
     """Whether two questions to the same people are independent. Each column is of `Reports` or of public labels.
 
     Reports of a k-ary kind and public labels make a table, for `table_test`. Other reports support several values:
@@ -119,7 +121,7 @@ def independence_test(x: Any, y: Any) -> TestResult:
     >>> print(independence_test(sex, reports))
     test of independence: statistic 480.8, df 2, p-value 3.991e-105
     """
-    first, second = _column(x), _column(y)
+    first, second = _question(x), _question(y)
     if len(first.places) != len(second.places):
         rows = f"{len(first.places)} and {len(second.places)}"
         raise ParameterError(f"the two columns must have a row for each person, got {rows} rows")
@@ -133,7 +135,7 @@ def independence_test(x: Any, y: Any) -> TestResult:
     return _chi_square("test of independence", statistic, df, min(first.least, second.least))
 
 
-class _Column(NamedTuple):
+class _Question(NamedTuple):
     """One question to many people: the different reports, as unbiased indicators of each value, and who sent which."""
 
     places: NDArray[np.int64]
@@ -144,22 +146,22 @@ class _Column(NamedTuple):
     least: float
 
 
-def _column(data: Any) -> _Column:
+def _question(data: Reports | Column) -> _Question:
     if not isinstance(data, Reports):
         places = _public(data)
         shares = np.bincount(places) / places.size
         weights = precision(np.diag(shares) - np.outer(shares, shares))
-        return _Column(places, np.eye(shares.size), shares, weights, True, places.size * shares.min())
+        return _Question(places, np.eye(shares.size), shares, weights, True, places.size * shares.min())
     mechanism = _pure(data)
     reports, places, counts = distinct(data)
     p, q = float(mechanism.p), float(mechanism.q)
     unbiased: Floats = (supported(mechanism, reports).T.astype(np.float64) - q) / (p - q)
     mean = counts @ unbiased / places.size
     weights = precision(covariance(mechanism, nearest_distribution(mean)))
-    return _Column(places, unbiased, mean, weights, isinstance(mechanism, KRR), places.size * min(p, q))
+    return _Question(places, unbiased, mean, weights, isinstance(mechanism, KRR), places.size * min(p, q))
 
 
-def _public(data: Any) -> NDArray[np.int64]:
+def _public(data: Column) -> NDArray[np.int64]:
     """A column of public labels, as numbers."""
     labels = to_list(data)
     try:
@@ -192,7 +194,7 @@ def _chi_square(name: str, statistic: float, df: int, expected: float) -> TestRe
     return TestResult(name, float(statistic), float(scipy.special.chdtrc(df, statistic)), df, note=note)
 
 
-def _tally(data: Any) -> Tally[Any]:
+def _tally(data: Tally[Estimate] | Reports) -> Tally[Estimate]:
     if isinstance(data, Reports):
         return Tally(_pure(data)).add_many(data)
     if not isinstance(data, Tally):
@@ -202,7 +204,7 @@ def _tally(data: Any) -> Tally[Any]:
     return data
 
 
-def _pure(data: Any) -> Pure:
+def _pure(data: Tally[Estimate] | Reports) -> Pure:
     if not isinstance(data.mechanism, Pure):
         raise ParameterError(f"the test is for mechanisms that estimate frequencies, got {data.mechanism!r:.80}")
     return data.mechanism

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from sottovoce.core.errors import ParameterError
 from sottovoce.core.lazy import numpy as np
@@ -21,7 +21,7 @@ from sottovoce.statistics.checks import check_distribution, check_level, check_w
 from sottovoce.statistics.histograms.covariance import covariance
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
+    from numpy.typing import ArrayLike, NDArray
 
 
 class MaxError(NamedTuple):
@@ -36,7 +36,7 @@ class MaxError(NamedTuple):
 
 
 def max_error(
-    mechanism: Pure, n: int, frequencies: Any = None, level: float = 0.95, population: bool = False
+    mechanism: Pure, n: int, frequencies: ArrayLike | None = None, level: float = 0.95, population: bool = False
 ) -> MaxError:
     """The largest error of a frequency to expect with n reports, about the respondents or the population.
 

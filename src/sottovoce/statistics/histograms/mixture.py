@@ -14,8 +14,17 @@ from sottovoce.core.lazy import numpy as np
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-STEPS = 200
-TOLERANCE = 1e-15
+MAX_STEPS = 200
+GAP_TOLERANCE = 1e-15
+"""The search ends when the duality gap, for each value, is smaller than this ..."""
+GRADIENT_TOLERANCE = 1e-11
+"""... and the gradient and its dual variable agree to within this."""
+SHRINK = 0.1
+"""Each step aims at this part of the duality gap."""
+BOUNDARY_SHARE = 0.99
+"""A step goes at most this part of the way to the boundary."""
+ZERO_SHARE = 1e-11
+"""A smaller frequency, below its dual variable, is zero."""
 
 
 def most_likely(laws: NDArray[np.float64], counts: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -34,25 +43,22 @@ def most_likely(laws: NDArray[np.float64], counts: NDArray[np.float64]) -> NDArr
     M = M / M.max(axis=0)
     f = np.full(len(M), 1 / len(M))
     z = np.ones(len(M))
-    for _ in range(STEPS):
+    for _ in range(MAX_STEPS):
         rate = f @ M
         gradient = 1 - M @ (w / rate)
         mu = f @ z / f.size
-        if mu < TOLERANCE and np.abs(gradient - z).max() < MATCH:
+        if mu < GAP_TOLERANCE and np.abs(gradient - z).max() < GRADIENT_TOLERANCE:
             break
         target = SHRINK * mu / f
         curvature = (M * (w / rate**2)) @ M.T
         curvature[np.diag_indices_from(curvature)] += z / f
         df = np.linalg.solve(curvature, target - gradient)
         dz = target - z - z / f * df
-        step = min(1.0, *(CLOSE * _room(x, dx) for x, dx in ((f, df), (z, dz))))
+        step = min(1.0, *(BOUNDARY_SHARE * _room(x, dx) for x, dx in ((f, df), (z, dz))))
         f, z = f + step * df, z + step * dz
-    f = np.where((f < z) & (f < NOTHING), 0.0, f)
+    f = np.where((f < z) & (f < ZERO_SHARE), 0.0, f)
     best: NDArray[np.float64] = f / f.sum()
     return best
-
-
-SHRINK, CLOSE, MATCH, NOTHING = 0.1, 0.99, 1e-11, 1e-11
 
 
 def _room(x: NDArray[np.float64], change: NDArray[np.float64]) -> float:

@@ -3,21 +3,33 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache
-from typing import Any
+from typing import Any, TypeAlias
 
-from sottovoce.core.domain import Domain
+from sottovoce.core.domain import Domain, Label
 from sottovoce.core.errors import ParameterError
 from sottovoce.core.privacy import check_epsilon, exp_below, round_down
 from sottovoce.mechanisms import FREQUENCIES, Mean, Mechanism, build
 from sottovoce.mechanisms.frequency.pure import Pure
-from sottovoce.statistics.designs import DESIGNS, Crosswise, Custom, Forced, Kuk, Unrelated, Warner, parse
-from sottovoce.statistics.planning.instrument import Direct, Instrument, MeanInstrument, ReportNoise, ShareInstrument
+from sottovoce.statistics.designs import DESIGNS, Crosswise, Custom, Design, Forced, Kuk, Unrelated, Warner, parse
+from sottovoce.statistics.designs.base import Number
+from sottovoce.statistics.planning.instrument import (
+    Direct,
+    Instrument,
+    MeanInstrument,
+    PlannedDesign,
+    ReportNoise,
+    ShareInstrument,
+)
+from sottovoce.statistics.proportions.answers import YesNoDesign
 
 MECHANISMS = ("auto", *FREQUENCIES, "mean")
+
+DesignOptions: TypeAlias = dict[str, Any]
+"""Parameters by name. Which ones there are depends on the design or mechanism, which checks them."""
 
 
 @dataclass(frozen=True)
@@ -33,7 +45,11 @@ class InstrumentFamily:
         return self.fixed or self.at(epsilon)
 
 
-def family(design: Any, domain: Any = None, options: dict[str, Any] | None = None) -> InstrumentFamily:
+def family(
+    design: str | PlannedDesign,
+    domain: int | Iterable[Label] | Domain | None = None,
+    options: DesignOptions | None = None,
+) -> InstrumentFamily:
     """The family of a name, or of a design or mechanism whose parameters are known."""
     if design == "direct":
         design = Direct()
@@ -51,7 +67,9 @@ def family(design: Any, domain: Any = None, options: dict[str, Any] | None = Non
     return InstrumentFamily(design, at)
 
 
-def _fixed(design: Any, domain: Any, options: dict[str, Any]) -> InstrumentFamily:
+def _fixed(
+    design: PlannedDesign, domain: int | Iterable[Label] | Domain | None, options: DesignOptions
+) -> InstrumentFamily:
     made = instrument(design)
     if domain is not None or options:
         raise ParameterError(f"{design!r:.60} has all its parameters, got more: {', '.join(options) or 'domain'}")
@@ -61,7 +79,9 @@ def _fixed(design: Any, domain: Any, options: dict[str, Any]) -> InstrumentFamil
 # By name and epsilon.
 
 
-def _maker(name: str, domain: Any, options: dict[str, Any]) -> Callable[[float], Any]:
+def _maker(
+    name: str, domain: int | Iterable[Label] | Domain | None, options: DesignOptions
+) -> Callable[[float], PlannedDesign]:
     """Builds the design or mechanism of a name for an epsilon."""
     if name in DESIGNS and name not in REALISED:
         raise ParameterError(f"{name} has no epsilon to choose: give its parameters, as in 'triangular:1/4'")
@@ -74,7 +94,7 @@ def _maker(name: str, domain: Any, options: dict[str, Any]) -> Callable[[float],
         wants = "needs a domain: the number of values, or their labels" if domain is None else "takes no domain"
         raise ParameterError(f"{name} {wants}")
 
-    def make(epsilon: float) -> Any:
+    def make(epsilon: float) -> PlannedDesign:
         try:
             if domain is not None:
                 return build(name, Domain.of(domain), epsilon, **options)
@@ -85,12 +105,14 @@ def _maker(name: str, domain: Any, options: dict[str, Any]) -> Callable[[float],
     return make
 
 
-def _symmetric(kind: Callable[..., Any], parts: Callable[[Fraction], tuple[Fraction, ...]]) -> Callable[[float], Any]:
+def _symmetric(
+    kind: Callable[..., Design], parts: Callable[[Fraction], tuple[Fraction, ...]]
+) -> Callable[[float], Design]:
     """Designs that can have the p = 1 - q of Warner's, which is the best there is for an epsilon."""
     return lambda epsilon: kind(*parts(Warner.from_epsilon(epsilon).p), by="device")
 
 
-def _unrelated(epsilon: float, prevalence: Any = Fraction(1, 2)) -> Unrelated:
+def _unrelated(epsilon: float, prevalence: Number = Fraction(1, 2)) -> Unrelated:
     """As many true questions as epsilon allows: p/q and (1-q)/(1-p) are 1 + truth / ((1-truth) m), with m the
     prevalence or its complement.
     """
@@ -99,20 +121,20 @@ def _unrelated(epsilon: float, prevalence: Any = Fraction(1, 2)) -> Unrelated:
     return Unrelated(Fraction(round_down(odds / (1 + odds))), share, by="device")
 
 
-REALISED: dict[str, Callable[..., Any]] = {
+REALISED: dict[str, Callable[..., Design]] = {
     "warner": Warner.from_epsilon,
     "forced": _symmetric(Forced, lambda p: (2 * p - 1, 1 - p, 1 - p)),
     "unrelated": _unrelated,
     "kuk": _symmetric(Kuk, lambda p: (p, 1 - p)),
     "crosswise": _symmetric(Crosswise, lambda p: (p,)),
 }
-"""How a design meets an epsilon, never spending more."""
+"""Designs by name: each makes one that costs at most an epsilon."""
 
 
 # What planning needs to know of a design.
 
 
-def instrument(design: Any) -> Instrument:
+def instrument(design: PlannedDesign) -> Instrument:
     """A design or mechanism as planning sees it."""
     if isinstance(design, Mean):
         return MeanInstrument(design, design.epsilon, 1, design.domain.width)
@@ -120,12 +142,12 @@ def instrument(design: Any) -> Instrument:
         return _supporting(design, design.domain.size)
     if isinstance(design, Custom):
         return _custom(design)
-    if isinstance(design, Mechanism) or not all(hasattr(design, name) for name in ("p", "q", "epsilon")):
+    if isinstance(design, Mechanism) or not isinstance(design, YesNoDesign):
         raise ParameterError(f"planning covers designs with p and q, frequencies and means, got {design!r:.60}")
     return _drawing(design) if isinstance(design, Kuk) and design.draws > 1 else _supporting(design)
 
 
-def _supporting(design: Any, size: int = 2) -> ShareInstrument:
+def _supporting(design: YesNoDesign, size: int = 2) -> ShareInstrument:
     """A report supports a value with probability p if it is the answer, and with q if it is not."""
     p, q = Fraction(design.p), Fraction(design.q)
     if p == q:

@@ -10,13 +10,18 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING
 
 from sottovoce.core.domain import Domain, Label
 from sottovoce.core.errors import ParameterError
 from sottovoce.core.lazy import numpy as np
 from sottovoce.mechanisms.longitudinal.chain import answers_sent
 from sottovoce.statistics.planning.terms import number, whole
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from sottovoce.core.domain.columns import Column
 
 MAX_WAVES = 10_000
 
@@ -54,7 +59,7 @@ class Frozen:
     bias: dict[Label, float]
 
 
-def frozen_bias(domain: int | Iterable[Label] | Domain, waves: Sequence[Any], changes: int) -> list[Frozen]:
+def frozen_bias(domain: int | Iterable[Label] | Domain, waves: Sequence[Column], changes: int) -> list[Frozen]:
     """The bias of each wave, exactly, for people whose answers are known. A wave is a column of answers, as simulated.
 
     >>> before, after = ["no"] * 8 + ["yes"] * 2, ["no"] * 5 + ["yes"] * 5
@@ -65,11 +70,11 @@ def frozen_bias(domain: int | Iterable[Label] | Domain, waves: Sequence[Any], ch
     domain = Domain.of(domain)
     codes = np.stack([domain.encode_many(wave) for wave in waves], axis=1)
     first, sent = answers_sent(codes, changes)
-    told = codes.ravel()[first][sent].reshape(codes.shape)
-    return [_wave(domain, held, counted) for held, counted in zip(codes.T, told.T, strict=True)]
+    reported = codes.ravel()[first][sent].reshape(codes.shape)
+    return [_wave(domain, held, counted) for held, counted in zip(codes.T, reported.T, strict=True)]
 
 
-def _wave(domain: Domain, held: Any, counted: Any) -> Frozen:
+def _wave(domain: Domain, held: NDArray[np.int64], counted: NDArray[np.int64]) -> Frozen:
     shares = [np.bincount(column, minlength=domain.size) / len(held) for column in (held, counted)]
     bias = dict(zip(domain.labels, (shares[1] - shares[0]).tolist(), strict=True))
     return Frozen(float((held != counted).mean()), bias)

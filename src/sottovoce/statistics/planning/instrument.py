@@ -7,7 +7,11 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import NamedTuple, TypeAlias
+
+from sottovoce.mechanisms import Mean, Mechanism
+from sottovoce.statistics.designs.base import Design
+from sottovoce.statistics.proportions.answers import YesNoDesign
 
 
 class Posterior(NamedTuple):
@@ -31,11 +35,15 @@ class Direct:
         return "Direct()"
 
 
+PlannedDesign: TypeAlias = Design | Mechanism | YesNoDesign
+"""What can be planned for: a survey design, a mechanism, or anything with p, q and epsilon."""
+
+
 @dataclass(frozen=True)
 class Instrument(ABC):
     """A design or mechanism with its epsilon. `values` are estimated at once, each between ends `width` apart."""
 
-    design: Any
+    design: PlannedDesign
     epsilon: float
     values: int
     width: float
@@ -115,6 +123,8 @@ class ShareInstrument(Instrument):
 @dataclass(frozen=True)
 class MeanInstrument(Instrument):
     """A report has an unbiased value for a number; beforehand only its worst variance is known."""
+
+    design: Mean | Direct
 
     @cached_property
     def spread(self) -> float:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, Protocol, TypeAlias
 
 from sottovoce.core.errors import ParameterError
 from sottovoce.core.privacy import check_epsilon, compose
@@ -21,7 +21,18 @@ WEAK_EPSILON = 4.0
 """Beyond this epsilon a report may take an even belief to more than 98%."""
 
 MIN_COUNT_VARIANCE = 9.0
-"""The normal method wants the variance of the number of supporting reports to be as large as that."""
+"""The normal method is good enough if the number of supporting reports has at least this variance."""
+
+
+class HasEpsilon(Protocol):
+    """A plan, a design, a mechanism, or anything else whose report has a cost."""
+
+    @property
+    def epsilon(self) -> float: ...
+
+
+QuestionLike: TypeAlias = HasEpsilon | Mapping[str, Any]
+"""What one person is asked: something with an epsilon, or arguments for `plan` by name."""
 
 
 @dataclass(frozen=True)
@@ -56,7 +67,9 @@ class PlannedItem:
         return math.inf if self.epsilon == math.inf else compose([self.epsilon] * (1 if self.memoized else self.waves))
 
 
-def lint(subject: Any, budget: float | None = None, waves: int = 1, memoized: bool = False) -> list[Finding]:
+def lint(
+    subject: QuestionLike | Iterable[QuestionLike], budget: float | None = None, waves: int = 1, memoized: bool = False
+) -> list[Finding]:
     """The findings about a plan, or about all questions that one person is asked, errors first.
 
     A question is a plan, a design, a mechanism, anything with an epsilon, or a dict of arguments for `plan` (here all
@@ -69,8 +82,10 @@ def lint(subject: Any, budget: float | None = None, waves: int = 1, memoized: bo
     error: all reports of one person cost epsilon = 6, more than the budget of 4
     warning: question 2: epsilon = 5 is weak: a report may take an even belief to 99.33%
     """
-    many = isinstance(subject, Iterable) and not isinstance(subject, Mapping | str | bytes)
-    subjects = list(subject) if many else [subject]
+    if isinstance(subject, Iterable) and not isinstance(subject, Mapping | str | bytes):
+        subjects: list[QuestionLike] = list(subject)
+    else:
+        subjects = [subject]
     if not subjects:
         raise ParameterError("there must be a question to look at, got none")
     items = [_item(entry, f"question {at}", whole("waves", waves), memoized) for at, entry in enumerate(subjects, 1)]
@@ -79,7 +94,7 @@ def lint(subject: Any, budget: float | None = None, waves: int = 1, memoized: bo
     return sorted(findings, key=lambda finding: finding.severity)
 
 
-def _item(entry: Any, name: str, waves: int, memoized: bool) -> PlannedItem:
+def _item(entry: QuestionLike, name: str, waves: int, memoized: bool) -> PlannedItem:
     if isinstance(entry, Mapping):
         return _described(dict(entry), name, waves, memoized)
     if isinstance(entry, Plan):
@@ -100,7 +115,7 @@ def _described(entry: dict[str, Any], name: str, waves: int, memoized: bool) -> 
     return PlannedItem(name, plan.epsilon, waves, memoized, plan, wanted)
 
 
-def _epsilon(epsilon: Any, name: str) -> float:
+def _epsilon(epsilon: object, name: str) -> float:
     if epsilon is None:
         raise ParameterError(f"{name}: a question needs an epsilon")
     return math.inf if epsilon == math.inf else check_epsilon(epsilon)

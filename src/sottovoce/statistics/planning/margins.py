@@ -15,7 +15,7 @@ the estimate lies between 0 and 1.
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from sottovoce.core.lazy import numpy as np
 from sottovoce.core.lazy import scipy
@@ -24,6 +24,8 @@ from sottovoce.statistics.planning.terms import Terms, upper
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
+
+    Counts = NDArray[np.integer | np.floating]
 
 MAX_DEVIATIONS = 9
 """Counts further from their mean than so many standard deviations weigh less than 1e-18 together."""
@@ -57,13 +59,13 @@ def _half_width(terms: Terms, asked: ShareInstrument, n: int, alpha: float) -> f
     return float(weights @ half(n, counts, alpha) / weights.sum())
 
 
-def _wilson(n: int, counts: NDArray[Any], alpha: float) -> NDArray[np.float64]:
+def _wilson(n: int, counts: Counts, alpha: float) -> NDArray[np.float64]:
     square = upper(alpha) ** 2
     half: NDArray[np.float64] = np.sqrt(square * (counts * (1 - counts / n) + square / 4)) / (n + square)
     return half
 
 
-def _exact(n: int, counts: NDArray[Any], alpha: float) -> NDArray[np.float64]:
+def _exact(n: int, counts: Counts, alpha: float) -> NDArray[np.float64]:
     low = scipy.special.betaincinv(np.maximum(counts, 1), n - counts + 1, alpha / 2)
     high = scipy.special.betaincinv(counts + 1, np.maximum(n - counts, 1), 1 - alpha / 2)
     half: NDArray[np.float64] = (np.where(counts < n, high, 1) - np.where(counts > 0, low, 0)) / 2

@@ -8,11 +8,12 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from sottovoce.core.canonical import JsonObject
 from sottovoce.core.errors import ParameterError
 from sottovoce.core.lazy import load
 from sottovoce.estimates.render import html_table, text_table
 from sottovoce.statistics.planning.families import InstrumentFamily
-from sottovoce.statistics.planning.instrument import Direct, Instrument, Posterior, ShareInstrument
+from sottovoce.statistics.planning.instrument import Direct, Instrument, PlannedDesign, Posterior, ShareInstrument
 from sottovoce.statistics.planning.margins import margin as margin_of
 from sottovoce.statistics.planning.powers import has_power
 from sottovoce.statistics.planning.powers import power as power_of
@@ -63,7 +64,7 @@ class Plan:
     """The margin or power that was asked for, unless it is what was solved for."""
 
     @property
-    def design(self) -> Any:
+    def design(self) -> PlannedDesign:
         """The design or mechanism, with exact probabilities; it never costs more than the epsilon asked for."""
         return self.asked.design
 
@@ -198,7 +199,7 @@ class Plan:
 
         return heatmap(self, ax)
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> JsonObject:
         """A form for JSON, where an infinite epsilon is null."""
         p, q = (None if chance is None else float(chance) for chance in (self.p, self.q))
         return {

@@ -4,28 +4,31 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from sottovoce.core.errors import ParameterError
 from sottovoce.core.lazy import load
 from sottovoce.core.lazy import numpy as np
 from sottovoce.core.privacy import MAX_EPSILON
 from sottovoce.estimates.render import ACCENT, INK, TRUTH
+from sottovoce.statistics.panels import panel
 from sottovoce.statistics.planning.instrument import Instrument
 from sottovoce.statistics.planning.margins import margin
 from sottovoce.statistics.planning.powers import power
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from numpy.typing import NDArray
 
     from sottovoce.statistics.planning.plans import Plan
 
 POINTS = 49
+"""Numbers of people along a curve, and epsilons along the side of a heat map."""
 
 
 def curves(plan: Plan, epsilons: Sequence[float] | None, ax: Axes | None) -> Axes:
     """The margin over n on logarithmic axes, or the power, one line for each epsilon, and the plan as a dot."""
-    ax = _axes(ax)
+    ax = panel(7, 4.2) if ax is None else ax
     people = _people(plan)
     instruments = [asked for asked in plan.instruments(epsilons) if _value(plan, asked, 1)]  # No error has no line.
     shades = load("matplotlib").colormaps["viridis_r"](np.linspace(0.15, 0.9, len(instruments)))
@@ -50,7 +53,7 @@ def heatmap(plan: Plan, ax: Axes | None) -> Axes:
     """The margin or power for every epsilon and n around the plan, the line where it is as asked, and the plan."""
     if plan.family.fixed is not None:
         raise ParameterError(f"{plan.family.name} has its epsilon already: name the design without its parameters")
-    ax = _axes(ax)
+    ax = panel(7, 4.2) if ax is None else ax
     people = _people(plan)
     middle = min(max(plan.epsilon, 0.4), 6.0) if plan.private else 2.0
     epsilons = np.geomspace(max(middle / 8, 0.02), min(middle * 8, MAX_EPSILON), POINTS)
@@ -72,15 +75,7 @@ def heatmap(plan: Plan, ax: Axes | None) -> Axes:
     return _finished(ax, plan)
 
 
-def _axes(ax: Axes | None) -> Any:
-    if ax is not None:
-        return ax
-    figure = load("matplotlib.figure").Figure(figsize=(7, 4.2), layout="constrained")
-    load("matplotlib.backends.backend_agg").FigureCanvasAgg(figure)
-    return figure.subplots()
-
-
-def _logarithmic(ax: Any, which: str) -> None:
+def _logarithmic(ax: Axes, which: str) -> None:
     """A logarithmic axis with plain numbers on it: 1, 2, 5, 10, 20 ..."""
     ticker = load("matplotlib.ticker")
     ax.set(**{f"{which}scale": "log"})
@@ -90,16 +85,15 @@ def _logarithmic(ax: Any, which: str) -> None:
     axis.set_minor_formatter(ticker.NullFormatter())
 
 
-def _finished(ax: Any, plan: Plan) -> Axes:
+def _finished(ax: Axes, plan: Plan) -> Axes:
     ax.set_xlabel("people" if plan.effect is None or plan.terms.test == "one" else "people in each group or wave")
     ax.set_title(f"{plan.headline}\n{plan.caption}", loc="left", color=INK, fontsize="small", wrap=True)
     for side in ("top", "right"):
         ax.spines[side].set_visible(False)
-    done: Axes = ax
-    return done
+    return ax
 
 
-def _people(plan: Plan) -> Any:
+def _people(plan: Plan) -> NDArray[np.int64]:
     """Numbers of people from a thirtieth to thirty times the plan's."""
     return np.unique(np.geomspace(max(plan.n / 30, 1), max(plan.n * 30, 100), POINTS).round().astype(np.int64))
 

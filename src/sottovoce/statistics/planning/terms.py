@@ -6,7 +6,6 @@ import math
 from dataclasses import dataclass
 from numbers import Real
 from statistics import NormalDist
-from typing import Any
 
 from sottovoce.core.errors import ParameterError
 from sottovoce.core.privacy import to_float
@@ -74,7 +73,7 @@ def upper(alpha: float) -> float:
     return -NormalDist().inv_cdf(alpha / 2)
 
 
-def number(name: str, value: Any, low: float, high: float, strictly: bool = False) -> float:
+def number(name: str, value: object, low: float, high: float, strictly: bool = False) -> float:
     """A finite number between two others, or an error that says so; `strictly` leaves out both ends."""
     exact = to_float(value) if isinstance(value, Real) and not isinstance(value, bool) else math.nan
     if not math.isfinite(exact):
@@ -85,7 +84,7 @@ def number(name: str, value: Any, low: float, high: float, strictly: bool = Fals
     return exact
 
 
-def whole(name: str, value: Any) -> int:
+def whole(name: str, value: object) -> int:
     """A whole number from 1 to 2^53."""
     if isinstance(value, bool) or not hasattr(value, "__index__") or not 1 <= value.__index__() <= MAX_PEOPLE:
         raise ParameterError(f"{name} must be a whole number from 1 to 2^53, got {value!r:.40}")

@@ -7,9 +7,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
 from numbers import Real
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
-from sottovoce.core.domain.columns import to_list
+from sottovoce.core.domain.columns import Column, to_list
 from sottovoce.core.errors import ParameterError, SottovoceError
 from sottovoce.core.lazy import numpy as np
 from sottovoce.core.privacy import compose, to_float
@@ -23,6 +23,7 @@ YES_NO_WORDS = ("no", "yes")
 YES_NO = {"no": 0, "n": 0, "false": 0, "f": 0, "0": 0, "yes": 1, "y": 1, "true": 1, "t": 1, "1": 1}
 
 
+@runtime_checkable
 class YesNoDesign(Protocol):
     """Anything that randomizes a yes or no: a survey design, a mechanism for two values, an object of one's own."""
 
@@ -45,13 +46,13 @@ class AnswerLaw:
     No design at all stands for an answer that is public: it is the truth, and its epsilon is nobody's concern.
     """
 
-    design: Any
+    design: YesNoDesign | None
     p: float
     q: float
     epsilon: float
 
     @classmethod
-    def of(cls, name: str, design: Any) -> AnswerLaw:
+    def of(cls, name: str, design: YesNoDesign | None) -> AnswerLaw:
         """The law of a design: anything with p, q and epsilon."""
         if design is None:
             return cls(None, 1.0, 0.0, 0.0)
@@ -96,7 +97,7 @@ def total_epsilon(laws: Iterable[AnswerLaw]) -> float:
     return math.inf if math.inf in costs else compose(costs)
 
 
-def numbers(name: str, column: Any) -> NDArray[np.float64]:
+def numbers(name: str, column: Column) -> NDArray[np.float64]:
     """A column of finite numbers, whichever library it comes from."""
     try:
         values = np.asarray(column)
@@ -114,7 +115,7 @@ def numbers(name: str, column: Any) -> NDArray[np.float64]:
     return values
 
 
-def yes_no(name: str, column: Any, *laws: AnswerLaw) -> NDArray[np.float64]:
+def yes_no(name: str, column: Column, *laws: AnswerLaw) -> NDArray[np.float64]:
     """A column of answers as zeros and ones. Truth values and text are understood, and the words of the designs."""
     values = numbers(name, _decoded(name, column, laws))
     odd = np.flatnonzero((values != 0) & (values != 1))
@@ -124,7 +125,7 @@ def yes_no(name: str, column: Any, *laws: AnswerLaw) -> NDArray[np.float64]:
     return values
 
 
-def _decoded(name: str, column: Any, laws: Iterable[AnswerLaw]) -> Any:
+def _decoded(name: str, column: Column, laws: Iterable[AnswerLaw]) -> Column:
     """The same column if it has no text, else a list in which words are zeros and ones."""
     if isinstance(column, str | bytes) or np.asarray(column).dtype.kind in "biuf":
         return column

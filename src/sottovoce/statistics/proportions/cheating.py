@@ -22,7 +22,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from sottovoce.core.domain.columns import to_list
+from sottovoce.core.canonical import JsonObject
+from sottovoce.core.domain.columns import Column, to_list
 from sottovoce.core.errors import ParameterError
 from sottovoce.core.lazy import numpy as np
 from sottovoce.core.lazy import scipy
@@ -38,7 +39,10 @@ if TYPE_CHECKING:
 
     Array = NDArray[np.float64]
 
-IMPOSSIBLE, NOTHING = -1e300, 1e-15
+IMPOSSIBLE_LOGLIK = -1e300
+"""Stands for minus infinity, where roots are looked for among numbers."""
+EDGE = 1e-15
+"""A share is looked for from here to one less this."""
 CLASSES = ("honest yes", "honest no", "cheaters")
 
 
@@ -60,7 +64,7 @@ class Cheating(PopulationResult, Labelled[ClassRow]):
     measure: ClassVar[str] = "share"
     thing: ClassVar[str] = "class"
     n: int
-    groups: tuple[Any, ...]
+    groups: tuple[object, ...]
     yes: tuple[int, ...]
     asked: tuple[int, ...]
     laws: tuple[AnswerLaw, ...]
@@ -98,12 +102,12 @@ class Cheating(PopulationResult, Labelled[ClassRow]):
         seen = self._counts > 0
         counts, one, other = self._counts[seen], one[seen], other[seen]
         if (np.maximum(one, other) == 0).any():  # What was seen cannot be.
-            return IMPOSSIBLE
+            return IMPOSSIBLE_LOGLIK
 
         def slope(part: float) -> float:
             return float((counts * (one - other) / (part * one + (1 - part) * other)).sum())
 
-        start, end = NOTHING, 1 - NOTHING
+        start, end = EDGE, 1 - EDGE
         if slope(start) <= 0 or slope(end) >= 0:
             part = 0.0 if slope(start) <= 0 else 1.0
         else:
@@ -127,7 +131,7 @@ class Cheating(PopulationResult, Labelled[ClassRow]):
 
     @property
     def trait(self) -> tuple[float, float]:
-        """Between which shares the trait lies, if cheaters may be anything: honest yes, and that with all cheaters."""
+        """The least and the largest share that the trait can have: without the cheaters, and with all of them."""
         return float(self.share[0]), float(self.share[0] + self.share[2])
 
     def interval(self, level: float = 0.95) -> Interval[Array]:
@@ -168,7 +172,7 @@ class Cheating(PopulationResult, Labelled[ClassRow]):
         columns = (self.share, self.stderr, *self.interval(level))
         return [ClassRow(*row) for row in zip(CLASSES, *(column.tolist() for column in columns), strict=True)]
 
-    def to_dict(self, level: float = 0.95, simultaneous: bool = False, population: bool = True) -> dict[str, Any]:
+    def to_dict(self, level: float = 0.95, simultaneous: bool = False, population: bool = True) -> JsonObject:
         groups = [
             {"group": str(group), "asked": asked, "yes": yes, "design": repr(law.design), "p": law.p, "q": law.q}
             for group, asked, yes, law in zip(self.groups, self.asked, self.yes, self.laws, strict=True)
@@ -181,7 +185,7 @@ class Cheating(PopulationResult, Labelled[ClassRow]):
         return f"<Cheating {shares}; {self.caption}>"
 
 
-def cheating(answers: Any, groups: Any, designs: Mapping[Any, YesNoDesign]) -> Cheating:
+def cheating(answers: Column, groups: Column, designs: Mapping[Any, YesNoDesign]) -> Cheating:
     """Estimate how many answer honestly, and how many say no whatever the design asks of them.
 
     `groups` says to which group each answer belongs, `designs` which design each group had. Who is in which group must
@@ -215,7 +219,7 @@ def cheating(answers: Any, groups: Any, designs: Mapping[Any, YesNoDesign]) -> C
 
 
 def _counted(
-    reports: list[float], labels: list[Any], designs: Mapping[Any, Any]
+    reports: list[float], labels: list[object], designs: Mapping[Any, YesNoDesign]
 ) -> tuple[tuple[int, ...], tuple[int, ...]]:
     """How many said yes in each group, and how many there were."""
     yes, asked = dict.fromkeys(designs, 0), dict.fromkeys(designs, 0)

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from sottovoce.core.errors import ParameterError
 from sottovoce.core.lazy import numpy as np
@@ -26,6 +26,8 @@ from sottovoce.statistics.proportions.answers import AnswerLaw, YesNoDesign, num
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
+
+    from sottovoce.core.domain.columns import Column
 
     Array = NDArray[np.float64]
 
@@ -80,7 +82,7 @@ class Correlation(PopulationResult):
 
 
 def correlation(
-    x: Any, y: Any, design_x: YesNoDesign | None = None, design_y: YesNoDesign | None = None
+    x: Column, y: Column, design_x: YesNoDesign | None = None, design_y: YesNoDesign | None = None
 ) -> Correlation:
     """The correlation of the truths behind x and y: answers to a design, or public numbers where the design is None.
 
@@ -124,5 +126,5 @@ def _spread(name: str, law: AnswerLaw, answers: Array) -> tuple[Array, float, Ar
 
 
 def _note(laws: list[AnswerLaw]) -> str:
-    told = ["public" if law.public else f"by {law.design!r}" for law in laws]
-    return f"x {told[0]}, y {told[1]}"
+    sources = ["public" if law.public else f"by {law.design!r}" for law in laws]
+    return f"x {sources[0]}, y {sources[1]}"

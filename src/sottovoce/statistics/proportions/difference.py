@@ -8,7 +8,7 @@ reject (O. S. Miettinen and M. Nurminen, Comparative analysis of two rates, Stat
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from sottovoce.core.errors import ParameterError
 from sottovoce.core.lazy import numpy as np
@@ -25,31 +25,36 @@ if TYPE_CHECKING:
 
     Floats = NDArray[np.float64]
 
+Numbers: TypeAlias = "float | NDArray[np.floating]"
+"""A number, or one for each of many comparisons."""
+Counts: TypeAlias = "Numbers | NDArray[np.integer]"
+
 ALTERNATIVES = ("two-sided", "less", "greater")
 TINY = 1e-300
+"""Keeps divisions finite where a variance is zero."""
 
 
 class YesCounts(NamedTuple):
     """So many yes of n answers to a design, or arrays of them."""
 
-    yes: Any
-    n: Any
-    p: float
-    q: float
+    yes: Counts
+    n: Counts
+    p: Numbers
+    q: Numbers
 
-    def rate(self, share: Any) -> Any:
+    def rate(self, share: Numbers) -> Numbers:
         return self.q + (self.p - self.q) * share
 
     @property
-    def estimate(self) -> Any:
+    def estimate(self) -> Numbers:
         return (self.yes / self.n - self.q) / (self.p - self.q)
 
-    def variance(self, share: Any) -> Any:
+    def variance(self, share: Numbers) -> Numbers:
         """The squared error of the estimate about a population with this share of yes."""
         rate = self.rate(share)
         return rate * (1 - rate) / (self.n * (self.p - self.q) ** 2)
 
-    def score(self, share: Any) -> Any:
+    def score(self, share: Numbers) -> Numbers:
         """The slope of the log-likelihood."""
         return (self.estimate - share) / np.maximum(self.variance(share), TINY)
 
@@ -89,7 +94,7 @@ def difference_test(
     return TestResult("score test of a difference", z, min(p_value, 1.0), None, estimate, interval)
 
 
-def distance(first: YesCounts, second: YesCounts, delta: Any, correlation: Any = 0.0) -> Floats:
+def distance(first: YesCounts, second: YesCounts, delta: Numbers, correlation: Numbers = 0.0) -> Floats:
     """How many standard errors the estimated difference, second less first, lies above delta."""
     base = _base(first, second, delta)
     a, b = first.variance(base), second.variance((base + delta).clip(0, 1))
@@ -98,7 +103,7 @@ def distance(first: YesCounts, second: YesCounts, delta: Any, correlation: Any =
     return z
 
 
-def _base(first: YesCounts, second: YesCounts, delta: Any) -> Floats:
+def _base(first: YesCounts, second: YesCounts, delta: Numbers) -> Floats:
     """The most likely share of the first group, if that of the second is delta more: where the scores cancel."""
     low = np.maximum(0.0, -delta) + 0 * np.asarray(first.estimate - second.estimate)
     high = np.minimum(1.0, 1.0 - delta) + 0 * low
@@ -124,7 +129,7 @@ def difference_interval(
     return Interval(low, high, level)
 
 
-def _group(name: str, data: Any) -> YesCounts:
+def _group(name: str, data: Proportion) -> YesCounts:
     if not all(hasattr(data, part) for part in ("share", "effective", "p", "q")):
         raise ParameterError(f"the {name} proportion must have a share of yes answers, p and q, got {data!r:.60}")
     return YesCounts(data.share * data.effective, data.effective, float(data.p), float(data.q))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from sottovoce.core.errors import ParameterError
 from sottovoce.core.lazy import numpy as np
@@ -72,8 +72,9 @@ class DrawnProportion(OneProportion):
             raise ParameterError(f"about the respondents, method must be wald, got {chosen!r:.40}")
         cut = scipy.special.chdtri(1, 1 - level)
 
-        def kept(pi: Any) -> Any:
-            return np.asarray(self.likelihood_ratio(pi)) <= cut
+        def kept(pi: Floats) -> NDArray[np.bool_]:
+            inside: NDArray[np.bool_] = np.asarray(self.likelihood_ratio(pi)) <= cut
+            return inside
 
         best = np.array(self.mle)
         low, high = (float(last(kept, best, np.array(end))) for end in (0.0, 1.0))

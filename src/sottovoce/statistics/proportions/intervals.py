@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from numbers import Real
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from sottovoce.core.errors import ParameterError
 from sottovoce.core.lazy import numpy as np
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     Floats = NDArray[np.float64]
+    Counts = float | NDArray[np.floating | np.integer]
     Tails = tuple[Floats, Floats]
 
 HALVINGS = 54
@@ -28,7 +29,7 @@ TINY = 1e-30
 """Keeps divisions finite where a variance or a distance is zero."""
 
 
-def interval(method: str, yes: Any, n: float, p: float, q: float, level: float) -> Interval[Floats]:
+def interval(method: str, yes: Counts, n: float, p: float, q: float, level: float) -> Interval[Floats]:
     """All proportions in [0, 1] that the method does not reject at the level, from the lowest to the highest.
 
     >>> low, high = interval("wilson", 60, 100, 0.75, 0.25, 0.95)
@@ -37,11 +38,11 @@ def interval(method: str, yes: Any, n: float, p: float, q: float, level: float) 
     """
     check_method(method)
     alpha = 1 - check_level(level)
-    yes, p, q = _rising(np.asarray(yes, dtype=np.float64), n, p, q)
-    best = (yes / n).clip(q, p)
+    counts, p, q = _rising(np.asarray(yes, dtype=np.float64), n, p, q)
+    best = (counts / n).clip(q, p)
 
     def kept(rate: Floats) -> NDArray[np.bool_]:
-        return _two_sided(method, yes, n, rate, p, q) >= alpha
+        return _two_sided(method, counts, n, rate, p, q) >= alpha
 
     low, high = last(kept, np.stack([best, best]), np.stack([np.full_like(best, q), np.full_like(best, p)]))
     return Interval((low - q) / (p - q), (high - q) / (p - q), level)

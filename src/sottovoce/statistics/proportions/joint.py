@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
+from sottovoce.core.canonical import JsonObject
 from sottovoce.core.errors import ParameterError
 from sottovoce.core.lazy import numpy as np
 from sottovoce.estimates.frequencies import quantile
@@ -93,7 +94,7 @@ class JointProportions(PopulationResult, Labelled[JointRow]):
         columns = (self.frequency, error, low, high)
         return [JointRow(*row) for row in zip(self.labels, *(column.tolist() for column in columns), strict=True)]
 
-    def to_dict(self, level: float = 0.95, simultaneous: bool = False, population: bool = True) -> dict[str, Any]:
+    def to_dict(self, level: float = 0.95, simultaneous: bool = False, population: bool = True) -> JsonObject:
         known = super().to_dict(level, simultaneous, population)
         mle = None if self.mle is None else self.mle.tolist()
         return {**known, "covariance": self.covariance.tolist(), "mle": mle}
@@ -122,7 +123,7 @@ def share_variance(share: float, n: float) -> float:
 
 
 def linearised_shares(answers: Floats, weights: Floats) -> tuple[Floats, Floats]:
-    """The same for columns of zeros and ones. Where all are alike there is nothing to linearise, but an error there is.
+    """The same for columns of zeros and ones. A column that is all alike has no spread, but still an error.
 
     >>> linearised_shares(np.array([[0.0, 1.0], [1.0, 1.0]]), np.ones(2))[1].tolist()
     [[0.125, 0.0], [0.0, 0.09375]]

@@ -10,19 +10,23 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from functools import cached_property
 from numbers import Real
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import TYPE_CHECKING, ClassVar, Self, overload
 
+from sottovoce.core.canonical import JsonObject
 from sottovoce.core.errors import ParameterError
-from sottovoce.core.lazy import load, scipy
 from sottovoce.core.lazy import numpy as np
+from sottovoce.core.lazy import scipy
 from sottovoce.core.privacy import to_float
 from sottovoce.estimates.interval import Interval
 from sottovoce.estimates.render import ACCENT, INK, TRUTH
 from sottovoce.statistics.histograms.mixture import most_likely
 from sottovoce.statistics.hypothesis_result import TestResult
+from sottovoce.statistics.panels import panel
 from sottovoce.statistics.population import PopulationResult
 from sottovoce.statistics.proportions.intervals import check_level
 
@@ -31,6 +35,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     Floats = NDArray[np.float64]
+    Pi = float | Fraction | Sequence[float] | Floats
 
 ALTERNATIVES = ("two-sided", "less", "greater")
 CURVE_POINTS = 400
@@ -102,11 +107,15 @@ class OneProportion(PopulationResult):
 
     # The likelihood.
 
-    def loglik(self, pi: Any) -> Any:
+    @overload
+    def loglik(self, pi: float | Fraction) -> float: ...
+    @overload
+    def loglik(self, pi: Sequence[float] | Floats) -> Floats: ...
+    def loglik(self, pi: Pi) -> float | Floats:
         """The log-likelihood of a proportion, or of an array of them."""
         share = _shares(pi)
         rates = share[..., None] * self.laws[1] + (1 - share[..., None]) * self.laws[0]
-        value = scipy.special.xlogy(self.counts, rates).sum(axis=-1)
+        value: Floats = scipy.special.xlogy(self.counts, rates).sum(axis=-1)
         return float(value) if share.ndim == 0 else value
 
     @cached_property
@@ -114,7 +123,11 @@ class OneProportion(PopulationResult):
         """The most likely proportion, inside [0, 1]."""
         return float(most_likely(self.laws, self.counts)[1])
 
-    def likelihood_ratio(self, pi: Any) -> Any:
+    @overload
+    def likelihood_ratio(self, pi: float | Fraction) -> float: ...
+    @overload
+    def likelihood_ratio(self, pi: Sequence[float] | Floats) -> Floats: ...
+    def likelihood_ratio(self, pi: Pi) -> float | Floats:
         """Twice the drop of the log-likelihood from its maximum to a proportion, or to an array of them."""
         drop = np.maximum(2 * (self.loglik(self.mle) - np.asarray(self.loglik(pi))), 0.0)
         return float(drop) if drop.ndim == 0 else drop
@@ -170,20 +183,20 @@ class OneProportion(PopulationResult):
         ends = self.interval(level, population=population)
         return [ProportionRow(self.label, self.n, self.yes, self.frequency, error, *ends)]
 
-    def to_dict(self, level: float = 0.95, simultaneous: bool = False, population: bool = True) -> dict[str, Any]:
+    def to_dict(self, level: float = 0.95, simultaneous: bool = False, population: bool = True) -> JsonObject:
         return {**super().to_dict(level, simultaneous, population), "mle": self.mle}
 
     def plot_likelihood(self, level: float = 0.95, log: bool = True, ax: Axes | None = None) -> Axes:
         """The likelihood over the proportion, its maximum, the cut at the level and the interval. Needs matplotlib."""
-        cut = -scipy.special.chdtri(1, 1 - check_level(level)) / 2
-        if ax is None:
-            figure = load("matplotlib.figure").Figure(figsize=(7, 4), layout="constrained")
-            load("matplotlib.backends.backend_agg").FigureCanvasAgg(figure)
-            ax = figure.subplots()
+        cut = -float(scipy.special.chdtri(1, 1 - check_level(level))) / 2
+        ax = panel(7, 4) if ax is None else ax
         ends = self.interval(level, "likelihood")
         pi = np.linspace(*self._window(*ends), CURVE_POINTS)
-        shown = [value if log else np.exp(value) for value in (-self.likelihood_ratio(pi) / 2, cut, 0.0)]
-        _draw_curve(ax, pi, shown, ends, self.mle)
+        drop = -self.likelihood_ratio(pi) / 2
+        if log:
+            _draw_curve(ax, pi, drop, cut, 0.0, ends, self.mle)
+        else:
+            _draw_curve(ax, pi, np.exp(drop), math.exp(cut), 1.0, ends, self.mle)
         ax.set_ylabel("log-likelihood less its maximum" if log else "likelihood over its maximum")
         ax.set_ylim(*((CURVE_DEPTH * cut, -0.08 * cut) if log else (0, 1.05)))
         ax.set_title(self.caption, loc="left", color=INK, fontsize="medium")
@@ -198,8 +211,9 @@ class OneProportion(PopulationResult):
         return f"<{type(self).__name__} {self.frequency:.6g} with standard error {self.stderr:.3g}; {self.caption}>"
 
 
-def _draw_curve(ax: Axes, pi: Floats, shown: list[Any], interval: Interval[float], mle: float) -> None:
-    curve, cut, top = shown
+def _draw_curve(
+    ax: Axes, pi: Floats, curve: Floats, cut: float, top: float, interval: Interval[float], mle: float
+) -> None:
     inside = (pi >= interval.low) & (pi <= interval.high)
     name = f"{100 * interval.level:.12g}% likelihood interval {interval.low:.3f} .. {interval.high:.3f}"
     ax.fill_between(pi, curve, cut, where=inside & (curve >= cut), color=ACCENT, alpha=0.18, linewidth=0, label=name)
@@ -213,7 +227,7 @@ def _draw_curve(ax: Axes, pi: Floats, shown: list[Any], interval: Interval[float
         ax.spines[side].set_visible(False)
 
 
-def _shares(pi: Any) -> Floats:
+def _shares(pi: object) -> Floats:
     """A proportion or an array of them."""
     try:
         share = np.asarray(pi, dtype=np.float64)

@@ -15,6 +15,7 @@ from functools import cached_property
 from numbers import Real
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
+from sottovoce.core.canonical import JsonObject
 from sottovoce.core.domain import Domain
 from sottovoce.core.errors import ParameterError
 from sottovoce.core.lazy import numpy as np
@@ -36,8 +37,9 @@ if TYPE_CHECKING:
     Floats = NDArray[np.float64]
 
 RESPONDENT_METHODS = ("wilson", "mid-p", "exact", "wald")
-"""Methods that also know how to speak about the respondents alone."""
+"""Methods whose intervals may also be about the respondents alone."""
 DOUBTFUL_P_VALUE = 0.01
+"""The caption warns if the answers fit the design with a smaller p-value."""
 MAX_ANSWERS = 2**63
 
 
@@ -110,6 +112,7 @@ class Proportion(OneProportion):
 
     @cached_property
     def _estimate(self) -> Estimate:
+        """The same as an estimate of frequencies. With weights, its counts need not be whole."""
         support: Any = np.array([self.share * self.effective])
         n: Any = self.effective
         p, q = Probability(self.p), Probability(self.q)
@@ -224,7 +227,7 @@ class Proportion(OneProportion):
     def _p_values(self, null: float, method: str) -> tuple[float, float, float]:
         return intervals.p_values(*self._binomial(method), null)
 
-    def to_dict(self, level: float = 0.95, simultaneous: bool = False, population: bool = True) -> dict[str, Any]:
+    def to_dict(self, level: float = 0.95, simultaneous: bool = False, population: bool = True) -> JsonObject:
         known = super().to_dict(level, simultaneous, population)
         method = self._checked(None) if population else self._about(self.method)
         exact = {"p": str(Fraction(self.p)), "q": str(Fraction(self.q))}

@@ -14,7 +14,7 @@ from sottovoce.estimates.interval import Interval
 
 
 def exact_interval(yes: int, n: int, p: float, q: float, level: float, mid: bool = False) -> Interval[float]:
-    """The shares m/n whose tails both have at least half of what the level leaves; by halves of ties if `mid`.
+    """The shares m/n whose two tails both have at least (1 - level) / 2. With `mid`, ties count by half.
 
     >>> exact_interval(60, 100, 0.75, 0.25, 0.95)
     Interval(low=0.53, high=0.88, level=0.95)
@@ -26,10 +26,10 @@ def exact_interval(yes: int, n: int, p: float, q: float, level: float, mid: bool
     alpha = (1 - level) / 2 * (1 - 1e-12)  # A tail of just that size is kept, however it was rounded.
 
     def many(holders: int) -> float:
-        return _fewer(yes, holders, n, p, q, mid)[1]
+        return _tails(yes, holders, n, p, q, mid)[1]
 
     def few(holders: int) -> float:
-        return _fewer(yes, holders, n, p, q, mid)[0]
+        return _tails(yes, holders, n, p, q, mid)[0]
 
     low = _first(lambda m: many(m) >= alpha, n)
     high = n - _first(lambda m: few(n - m) >= alpha, n)
@@ -47,7 +47,7 @@ def _first(holds: Callable[[int], bool], n: int) -> int:
     return start
 
 
-def _fewer(yes: int, holders: int, n: int, p: float, q: float, mid: bool) -> tuple[float, float]:
+def _tails(yes: int, holders: int, n: int, p: float, q: float, mid: bool) -> tuple[float, float]:
     """The probabilities of so few and of so many yes answers, if so many of the n respondents hold yes.
 
     Numbers of yes among the holders that lie 12 standard deviations off and more have no probability to speak of.

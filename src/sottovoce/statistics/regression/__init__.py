@@ -6,8 +6,7 @@ likelihood, so that coefficients are about the truth, and their errors count the
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from sottovoce.core.errors import ParameterError
 from sottovoce.core.lazy import numpy as np
@@ -18,23 +17,20 @@ from sottovoce.statistics.regression.newton import RegressionFit, maximise
 from sottovoce.statistics.regression.result import RegressionResult
 
 if TYPE_CHECKING:
-    from numpy.typing import ArrayLike
-
-    from sottovoce.statistics.proportions.answers import YesNoDesign
-
-    Designs = YesNoDesign | Mapping[str, YesNoDesign | None] | None
-    """That of the outcome, or of several columns by their names."""
+    from sottovoce.core.domain.columns import Column
+    from sottovoce.statistics.regression.data import Designs, Frame
+    from sottovoce.statistics.regression.model import Array
 
 __all__ = ["LinearResult", "LogisticResult", "RegressionResult", "linear", "logistic"]
 
 
 def logistic(
     formula: str,
-    frame: Any,
+    frame: Frame,
     design: Designs = None,
     *,
     latent: str | None = None,
-    weights: ArrayLike | None = None,
+    weights: Column | None = None,
 ) -> LogisticResult:
     """Logistic regression of a true yes or no on true predictors, from randomized answers to either.
 
@@ -63,12 +59,12 @@ def logistic(
 
 def linear(
     formula: str,
-    frame: Any,
+    frame: Frame,
     design: Designs = None,
     *,
     errors: str = "any",
     latent: str | None = None,
-    weights: ArrayLike | None = None,
+    weights: Column | None = None,
 ) -> LinearResult:
     """Linear regression of a public number on predictors of which some were randomized.
 
@@ -103,10 +99,10 @@ def linear(
     return LinearResult(data, model, maximise(model, model.start()), "corrected")
 
 
-def _fitted(data: RegressionData, family: OutcomeFamily, weights: Any) -> tuple[Model, RegressionFit]:
+def _fitted(data: RegressionData, family: OutcomeFamily, weights: Array) -> tuple[Model, RegressionFit]:
     model = Model(family, data.X, data.chances, data.hidden[1], weights)
     return model, maximise(model, model.start())
 
 
-def _estimator(weights: Any) -> str:
+def _estimator(weights: object) -> str:
     return "likelihood" if weights is None else "pseudo-likelihood"

@@ -8,21 +8,35 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import product
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, runtime_checkable
 
 from sottovoce.core.errors import ParameterError, SottovoceError
 from sottovoce.core.lazy import load
 from sottovoce.core.lazy import numpy as np
-from sottovoce.statistics.proportions.answers import AnswerLaw, numbers, yes_no
+from sottovoce.statistics.proportions.answers import AnswerLaw, YesNoDesign, numbers, yes_no
 
 if TYPE_CHECKING:
     import pandas as pd
 
+    from sottovoce.core.domain.columns import Column
     from sottovoce.statistics.regression.model import Array
 
+
+@runtime_checkable
+class HasToPandas(Protocol):
+    """A frame of Polars or Arrow."""
+
+    def to_pandas(self) -> pd.DataFrame: ...
+
+
+Frame: TypeAlias = "pd.DataFrame | HasToPandas | Mapping[str, object]"
+"""A frame of pandas, Polars or Arrow, or columns by their names."""
+Designs: TypeAlias = YesNoDesign | Mapping[str, YesNoDesign | None] | None
+"""The design of the outcome, or those of several columns by their names."""
+
 PUBLIC = AnswerLaw(None, 1.0, 0.0, 0.0)
-MOST_RANDOMIZED = 4
-"""Randomized predictors: each doubles the hidden patterns, and the shares to be estimated with them."""
+MAX_RANDOMIZED = 4
+"""At most so many predictors may be randomized: each doubles the hidden patterns, whose shares must be estimated."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -107,7 +121,7 @@ class RegressionData:
         return [names[at] for at in kept], Z[:, kept]
 
     def _latent(self, formula: str) -> tuple[list[str], Array]:
-        with _plainly(formula):
+        with _plain_errors(formula):
             matrix = load("formulaic").Formula(formula).get_model_matrix(self.frame, context={}, na_action="raise")
         Z = np.asarray(matrix, dtype=np.float64)
         dependent = [matrix.columns[at] for at in _dependent(Z)]
@@ -119,7 +133,7 @@ class RegressionData:
         """The model matrix of a frame; with a pattern, as if the randomized predictors had its values."""
         if pattern:
             frame = frame.assign(**dict(zip(self.randomized, map(float, pattern), strict=True)))
-        with _plainly(self.formula):
+        with _plain_errors(self.formula):
             matrix = np.asarray(self.spec.get_model_matrix(frame, na_action="raise"), dtype=np.float64)
         if not np.isfinite(matrix).all():
             raise ParameterError(f"the terms of {self.formula!r} must be finite, and are not in every row")
@@ -131,7 +145,7 @@ class RegressionData:
 
 
 def read(
-    formula: str, frame: Any, design: Any, latent: str | None, weights: Any, binary: bool
+    formula: str, frame: Frame, design: Designs, latent: str | None, weights: Column | None, binary: bool
 ) -> tuple[RegressionData, Array]:
     """Check everything a user gave, leave out incomplete rows, and tell randomized columns from public ones.
 
@@ -154,7 +168,7 @@ def read(
     table, weight, dropped = _complete(table[used + others], weights)
     coded = [name for name in used if not laws[name].public or (binary and name == outcome)]
     table = table.assign(**{name: yes_no(name, table[name], laws[name]) for name in coded})
-    with _plainly(formula):
+    with _plain_errors(formula):
         spec = parsed.rhs.get_model_matrix(table, context={}, na_action="raise").model_spec
     return RegressionData(formula, outcome, table, laws, spec, latent, dropped, simulated), weight
 
@@ -165,12 +179,12 @@ def variables(formula: str, latent: str | None, columns: list[str]) -> list[str]
     return list(dict.fromkeys([outcome, *_in_order(parsed.rhs), *_needed(latent, columns)]))
 
 
-def to_pandas(frame: Any) -> pd.DataFrame:
+def to_pandas(frame: Frame) -> pd.DataFrame:
     """A pandas frame from what people have: pandas, Polars, Arrow, or a dict of columns."""
     pandas = load("pandas")
     if isinstance(frame, pandas.DataFrame):
         table = frame
-    elif hasattr(frame, "to_pandas"):
+    elif isinstance(frame, HasToPandas):
         table = frame.to_pandas()
     elif isinstance(frame, Mapping):
         try:
@@ -204,7 +218,7 @@ def _parse(formula: str, columns: list[str]) -> tuple[Any, str]:
 
 def _formula(formula: str, columns: list[str]) -> Any:
     formulaic = load("formulaic")
-    with _plainly(formula):
+    with _plain_errors(formula):
         return formulaic.Formula.from_spec(formula, context={"__formulaic_variables_available__": columns})
 
 
@@ -225,7 +239,7 @@ def _needed(latent: str | None, columns: list[str]) -> list[str]:
     return _in_order(parsed)
 
 
-def _laws(design: Any, outcome: str, used: list[str]) -> dict[str, AnswerLaw]:
+def _laws(design: Designs, outcome: str, used: list[str]) -> dict[str, AnswerLaw]:
     """The law of each variable of the formula. One design alone is that of the outcome."""
     designs = design if isinstance(design, Mapping) else {outcome: design}
     for name in designs:
@@ -233,12 +247,12 @@ def _laws(design: Any, outcome: str, used: list[str]) -> dict[str, AnswerLaw]:
             raise ParameterError(f"a design must be for a variable of the formula ({', '.join(used)}), got {name!r}")
     laws = {name: AnswerLaw.of(name, designs.get(name)) for name in used}
     hidden = [name for name in used if name != outcome and not laws[name].public]
-    if len(hidden) > MOST_RANDOMIZED:
-        raise ParameterError(f"at most {MOST_RANDOMIZED} predictors may be randomized, got {', '.join(hidden)}")
+    if len(hidden) > MAX_RANDOMIZED:
+        raise ParameterError(f"at most {MAX_RANDOMIZED} predictors may be randomized, got {', '.join(hidden)}")
     return laws
 
 
-def _complete(table: pd.DataFrame, weights: Any) -> tuple[pd.DataFrame, Array, int]:
+def _complete(table: pd.DataFrame, weights: Column | None) -> tuple[pd.DataFrame, Array, int]:
     """The rows without gaps, their weights scaled to a mean of one, and how many rows were left out."""
     kept = np.asarray(table.notna().all(axis=1))
     if not kept.any():
@@ -269,7 +283,7 @@ def _dependent(columns: Array) -> list[int]:
 
 
 @contextmanager
-def _plainly(formula: str) -> Iterator[None]:
+def _plain_errors(formula: str) -> Iterator[None]:
     """Turn what the formula library says, which may be long and coloured, into one plain line."""
     try:
         with warnings.catch_warnings():

@@ -11,9 +11,9 @@ from sottovoce.core.lazy import scipy
 if TYPE_CHECKING:
     from sottovoce.statistics.regression.model import Array, Model, Point
 
-STEPS, HALVINGS = 100, 40
-TOLERANCE = 1e-12
-"""Of the squared length of a step, in standard errors. One more step is then exact to the last digits."""
+MAX_STEPS, MAX_HALVINGS = 100, 40
+STEP_TOLERANCE = 1e-12
+"""A search ends when the squared length of a step, in standard errors, is below this. The step is still taken."""
 MAX_LOGIT_STEP = 4.0
 """The most that a step may move anybody's logit: beyond it the likelihood is another function."""
 DIVERGENT_LOGIT_STEP = 1e-2
@@ -50,18 +50,18 @@ def maximise(model: Model, start: Array, free: Array | None = None) -> Regressio
     """Climb from `start` to a maximum over the free parameters (all, or those where `free` is true)."""
     free = np.ones(model.size, dtype=bool) if free is None else free
     theta, point, step = start, model(start), np.zeros(model.size)
-    for steps in range(STEPS):
+    for steps in range(MAX_STEPS):
         gradient = (model.weights @ point.scores)[free]
         step[free], exact = _direction(model, point, gradient, free)
         length = float(gradient @ step[free])
         reach = model.reach(step)
-        if exact and length < TOLERANCE:
+        if exact and length < STEP_TOLERANCE:
             return _end(model, theta, step, point, steps, free, reach)
         found = _climb(model, theta, step * min(1.0, MAX_LOGIT_STEP / max(*reach, MAX_LOGIT_STEP)), point.loglik)
         if found is None:
-            return RegressionFit(theta, point, gradient, steps, exact and length < TOLERANCE**0.5, reach)
+            return RegressionFit(theta, point, gradient, steps, exact and length < STEP_TOLERANCE**0.5, reach)
         theta, point = found
-    return RegressionFit(theta, point, (model.weights @ point.scores)[free], STEPS, False, reach)
+    return RegressionFit(theta, point, (model.weights @ point.scores)[free], MAX_STEPS, False, reach)
 
 
 def _end(
@@ -88,7 +88,7 @@ def _direction(model: Model, point: Point, gradient: Array, free: Array) -> tupl
 
 def _climb(model: Model, theta: Array, step: Array, loglik: float) -> tuple[Array, Point] | None:
     """The end of the longest step, of the whole and its halves, that does not lower the likelihood."""
-    for _ in range(HALVINGS):
+    for _ in range(MAX_HALVINGS):
         point = model(theta + step)
         if point.loglik >= loglik:
             return theta + step, point

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from sottovoce.core.errors import ParameterError
 from sottovoce.core.lazy import load, scipy
@@ -11,11 +11,14 @@ from sottovoce.statistics.proportions.answers import yes_no, z_value
 from sottovoce.statistics.regression.data import to_pandas
 
 if TYPE_CHECKING:
+    import pandas as pd
+
+    from sottovoce.statistics.regression.data import Frame
     from sottovoce.statistics.regression.model import Array
     from sottovoce.statistics.regression.result import RegressionResult
 
 
-def of_frame(result: RegressionResult, frame: Any, level: float | None) -> Any:
+def of_frame(result: RegressionResult, frame: Frame, level: float | None) -> pd.Series[float] | pd.DataFrame:
     """For the rows of a frame, with every predictor taken as true; rows with gaps get no number."""
     given = to_pandas(frame)
     table = given.reset_index(drop=True)
@@ -34,7 +37,7 @@ def of_frame(result: RegressionResult, frame: Any, level: float | None) -> Any:
     return predicted.reindex(table.index).set_axis(given.index)
 
 
-def of_the_fitted(result: RegressionResult, level: float | None) -> Any:
+def of_the_fitted(result: RegressionResult, level: float | None) -> pd.Series[float] | pd.DataFrame:
     """For the people of the fit, averaged over the hidden values that their reports and covariates make likely."""
     if result.data.randomized and result.estimator == "corrected":
         raise ParameterError("this fit has no model of hidden values: give a frame with values to be taken as true")
@@ -57,10 +60,15 @@ def _expected(result: RegressionResult, matrices: Array, likely: Array) -> tuple
     return expected, gradient
 
 
-def _shown(result: RegressionResult, expected: Array, gradient: Array, index: Any, level: float | None) -> Any:
+def _shown(
+    result: RegressionResult, expected: Array, gradient: Array, index: pd.Index, level: float | None
+) -> pd.Series[float] | pd.DataFrame:
     pandas = load("pandas")
     if level is None:
-        return pandas.Series(expected, index, name=result.measure)
+        series: pd.Series[float] = pandas.Series(expected, index, name=result.measure)
+        return series
     error = np.sqrt(((gradient @ result._covariance) * gradient).sum(axis=1))
     low, high = result._ends(expected, z_value(level) * error)
-    return pandas.DataFrame({result.measure: expected, "stderr": error, "low": low, "high": high}, index)
+    columns = {result.measure: expected, "stderr": error, "low": low, "high": high}
+    frame: pd.DataFrame = pandas.DataFrame(columns, index)
+    return frame

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar, overload
 
+from sottovoce.core.canonical import JsonObject
 from sottovoce.core.errors import ParameterError
 from sottovoce.core.lazy import load
 from sottovoce.core.lazy import numpy as np
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from sottovoce.statistics.hypothesis_result import TestResult
+    from sottovoce.statistics.regression.data import Frame
     from sottovoce.statistics.regression.model import Array
     from sottovoce.statistics.regression.summary import Summary
 
@@ -199,7 +201,13 @@ class RegressionResult:
         """The test of all terms but the intercept together; None if there are none."""
         return self.test([self.data.terms[at] for at in self._slopes]) if self._slopes else None
 
-    def predict(self, frame: Any = None, level: float | None = None) -> Any:
+    @overload
+    def predict(self, frame: Frame | None = None, level: None = None) -> pd.Series[float]: ...
+    @overload
+    def predict(self, frame: Frame | None = None, *, level: float) -> pd.DataFrame: ...
+    @overload
+    def predict(self, frame: Frame | None, level: float) -> pd.DataFrame: ...
+    def predict(self, frame: Frame | None = None, level: float | None = None) -> pd.Series[float] | pd.DataFrame:
         """What the model expects of the truth: a series, or with a level a frame with errors and intervals.
 
         In a new frame every predictor is taken as true, the randomized ones too: "what if a were 1". Rows with gaps
@@ -224,7 +232,7 @@ class RegressionResult:
         """The table that users of statsmodels expect, as text and as HTML."""
         return summary.summary(self, level, method)
 
-    def to_dict(self, level: float = 0.95, method: str = "wald") -> dict[str, Any]:
+    def to_dict(self, level: float = 0.95, method: str = "wald") -> JsonObject:
         """A form for JSON."""
         return summary.record(self, level, method)
 
@@ -238,7 +246,7 @@ class RegressionResult:
         level: float = 0.95,
         method: str = "wald",
         intercept: bool = False,
-        truth: Any = None,
+        truth: Mapping[str, float] | pd.Series[float] | None = None,
         ax: Axes | None = None,
     ) -> Axes:
         """A dot and its interval for each coefficient; the true ones, if they are known, as ticks. Needs matplotlib."""

@@ -2,23 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from html import escape
 from textwrap import wrap
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
+from sottovoce.core.canonical import JsonObject
 from sottovoce.core.errors import ParameterError
 from sottovoce.core.lazy import numpy as np
 from sottovoce.core.lazy import scipy
 from sottovoce.estimates.render import html_table, interval_plot, plural, text_table
 
 if TYPE_CHECKING:
+    import pandas as pd
     from matplotlib.axes import Axes
 
     from sottovoce.statistics.regression.result import RegressionResult
 
-
-WIDTH = 66
+TITLE_CHARACTERS = 66
+"""The title of a plot is broken into lines of at most so many characters."""
 ESTIMATORS = {
     "likelihood": "maximum likelihood, errors by the observed information",
     "pseudo-likelihood": "weighted likelihood, errors by the sandwich",
@@ -52,12 +55,24 @@ class Summary:
         return html_table(self.header, self.rows, f"{self.title}. {facts}") + notes
 
 
+class TermRow(NamedTuple):
+    """A coefficient, its errors, and the test whether it is zero."""
+
+    term: str
+    coef: float
+    stderr: float
+    z: float
+    p_value: float
+    low: float
+    high: float
+
+
 def summary(result: RegressionResult, level: float, method: str) -> Summary:
     """The summary of a regression, with intervals at a level by a method."""
     tail = (1 - level) / 2
     rows = [
-        (row["term"], f"{row['coef']:z.4f}", f"{row['stderr']:.4f}", f"{row['z']:z.3f}", f"{row['p_value']:.3f}",
-         f"{row['low']:z.3f}", f"{row['high']:z.3f}")
+        (row.term, f"{row.coef:z.4f}", f"{row.stderr:.4f}", f"{row.z:z.3f}", f"{row.p_value:.3f}",
+         f"{row.low:z.3f}", f"{row.high:z.3f}")
         for row in _rows(result, level, method)
     ]  # fmt: skip
     header = ("", "coef", "std err", "z", "P>|z|", f"[{tail:.12g}", f"{1 - tail:.12g}]")
@@ -110,16 +125,15 @@ def caption(result: RegressionResult) -> str:
     return "; ".join(parts)
 
 
-def _rows(result: RegressionResult, level: float, method: str) -> list[dict[str, Any]]:
+def _rows(result: RegressionResult, level: float, method: str) -> list[TermRow]:
     low, high = result.interval(level, method)
     coef, error = result.params.to_numpy(), result.stderr.to_numpy()
     z = coef / error
     columns = zip(result.data.terms, coef, error, z, 2 * scipy.stats.norm.sf(np.abs(z)), low, high, strict=True)
-    keys = ("term", "coef", "stderr", "z", "p_value", "low", "high")
-    return [dict(zip(keys, (row[0], *map(float, row[1:])), strict=True)) for row in columns]
+    return [TermRow(term, *map(float, numbers)) for term, *numbers in columns]
 
 
-def record(result: RegressionResult, level: float, method: str) -> dict[str, Any]:
+def record(result: RegressionResult, level: float, method: str) -> JsonObject:
     """All numbers of a regression, for JSON; one that is not finite is None."""
     test = result.overall
     randomized = {
@@ -127,7 +141,7 @@ def record(result: RegressionResult, level: float, method: str) -> dict[str, Any
         for name, law in result.data.laws.items()
         if not law.public
     }
-    found: dict[str, Any] = _plain(
+    found: JsonObject = _plain(
         {
             "model": result.kind,
             "formula": result.data.formula,
@@ -148,7 +162,7 @@ def record(result: RegressionResult, level: float, method: str) -> dict[str, Any
             **{name.lower().replace(" ", "_"): value for name, value in result._facts().items()},
             "level": level,
             "method": method,
-            "terms": _rows(result, level, method),
+            "terms": [row._asdict() for row in _rows(result, level, method)],
             "nuisance": {str(name): float(value) for name, value in result.nuisance.items()},
         }
     )
@@ -164,20 +178,27 @@ def _plain(value: Any) -> Any:
     return None if isinstance(value, float) and not np.isfinite(value) else value
 
 
-def plot(result: RegressionResult, level: float, method: str, intercept: bool, truth: Any, ax: Axes | None) -> Axes:
+def plot(
+    result: RegressionResult,
+    level: float,
+    method: str,
+    intercept: bool,
+    truth: Mapping[str, float] | pd.Series[float] | None,
+    ax: Axes | None,
+) -> Axes:
     """The coefficients and their intervals, without the intercept unless it is wanted."""
-    rows = [row for row in _rows(result, level, method) if intercept or row["term"] != "Intercept"]
+    rows = [row for row in _rows(result, level, method) if intercept or row.term != "Intercept"]
     if not rows:
         raise ParameterError("a plot must have a term beside the intercept, or be told to show that")
     unit = "log odds ratio" if result.kind == "logistic" else "coefficient"
     hidden = ", ".join(name for name, law in result.data.laws.items() if not law.public) or "none"
     rest = f"n = {result.n:,}; epsilon = {result.epsilon:.6g}; randomized: {hidden}"
     axes = interval_plot(
-        [row["term"] for row in rows],
-        *([row[key] for row in rows] for key in ("coef", "low", "high")),
+        [row.term for row in rows],
+        *([getattr(row, name) for row in rows] for name in ("coef", "low", "high")),
         xlabel=f"{unit} and its {100 * level:.12g}% interval (population)",
-        title="\n".join([*wrap(result.data.formula, WIDTH), *wrap(rest, WIDTH)]),
-        truth=None if truth is None else [truth[row["term"]] for row in rows],
+        title="\n".join([*wrap(result.data.formula, TITLE_CHARACTERS), *wrap(rest, TITLE_CHARACTERS)]),
+        truth=None if truth is None else [truth[row.term] for row in rows],
         ax=ax,
     )
     if truth is not None:

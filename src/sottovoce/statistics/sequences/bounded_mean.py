@@ -17,7 +17,7 @@ Statistics 1970.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from sottovoce.core.errors import ParameterError
 from sottovoce.core.lazy import numpy as np
@@ -28,15 +28,15 @@ from sottovoce.mechanisms import Mean
 from sottovoce.statistics.checks import check_level
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
+    from numpy.typing import ArrayLike, NDArray
 
-RATIO, TILTS = 2.0, 20
-"""The tilts t are so many powers of one half, in units of 1/c."""
+TILT_RATIO, TILTS = 2.0, 20
+"""The tilts t are TILT_RATIO^-k / c for k = 0 .. TILTS - 1."""
 
 HALVINGS = 60
 
 
-def reach(mechanism: Mean, n: Any, level: float = 0.95) -> NDArray[np.float64]:
+def reach(mechanism: Mean, n: ArrayLike, level: float = 0.95) -> NDArray[np.float64]:
     """Half the width of the interval after n reports; n may be an array.
 
     >>> from sottovoce import Mean
@@ -60,7 +60,7 @@ def reach(mechanism: Mean, n: Any, level: float = 0.95) -> NDArray[np.float64]:
 
 def _log_mixture(error: NDArray[np.float64], n: NDArray[np.float64], variance: float) -> NDArray[np.float64]:
     """The logarithm of the average over all tilts and both signs, in units of the farthest distance."""
-    tilts = RATIO ** -np.arange(TILTS)
+    tilts = TILT_RATIO ** -np.arange(TILTS)
     drift = variance * (np.expm1(tilts) - tilts)
     exponents = [n[..., None] * (sign * error[..., None] * tilts - drift) for sign in (1, -1)]
     mixed: NDArray[np.float64] = scipy.special.logsumexp(np.concatenate(exponents, axis=-1), axis=-1)

@@ -15,7 +15,7 @@ H. Robbins, Statistical methods related to the law of the iterated logarithm, An
 from __future__ import annotations
 
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from sottovoce.core.errors import ParameterError
 from sottovoce.core.lazy import numpy as np
@@ -33,9 +33,10 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     Floats = NDArray[np.float64]
+    Counts = float | NDArray[np.floating | np.integer | np.bool_]
 
 
-def log_evidence(yes: Any, n: Any, rate: Any, p: float, q: float) -> Floats:
+def log_evidence(yes: Counts, n: Counts, rate: float | Floats, p: float, q: float) -> Floats:
     """The logarithm of the mixture's likelihood over that of a share of yes answers. All numbers may be arrays.
 
     Its exponential is an e-value: large numbers speak against the share, and 1/alpha is reached by chance with
@@ -58,7 +59,7 @@ def _mixture(p: float, q: float) -> tuple[float, float]:
 
 
 def anytime_interval(
-    yes: Any, n: Any, p: float, q: float, level: float = 0.95, comparisons: int = 1
+    yes: Counts, n: Counts, p: float, q: float, level: float = 0.95, comparisons: int = 1
 ) -> Interval[Floats]:
     """The proportions on either side of the estimate where the evidence reaches 1/alpha, so that all comparisons hold
     at once at the level: alpha is (1 - level) / comparisons. Numbers of yes answers and of all answers may be arrays.

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from sottovoce.core.errors import ParameterError
 from sottovoce.core.lazy import numpy as np
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from sottovoce.core.domain import Domain
+    from sottovoce.core.domain.columns import Column
 
 
 @dataclass(frozen=True)
@@ -53,8 +54,8 @@ class Federated(TrustModel):
         self, domain: Domain, epsilon: float, codes: NDArray[np.integer], stream: Keystream, level: float = 0.95
     ) -> Release:
         noise = Central(self.engine)._noise(domain, epsilon, stream.simulated)
-        told = _told(codes, domain, self.curators)
-        noisy = np.array(noise.release(told.ravel(), stream)).reshape(told.shape)
+        counts = _counts(codes, domain, self.curators)
+        noisy = np.array(noise.release(counts.ravel(), stream)).reshape(counts.shape)
         each = f"discrete Laplace noise by {noise.by}, sensitivity {noise.sensitivity}"
         reach = NoiseLaw(Fraction(noise.ratio), Fraction(self.curators)).reach(level)
         by = f"{self.curators:,} curators, each with {each}"
@@ -84,7 +85,7 @@ class SecureSum(TrustModel):
         self, domain: Domain, epsilon: float, codes: NDArray[np.integer], stream: Keystream, level: float = 0.95
     ) -> Release:
         noise = self._noise(domain, epsilon)
-        total = secure_sum(_told(codes, domain, self.parties.curators), self.parties, noise, stream)
+        total = secure_sum(_counts(codes, domain, self.parties.curators), self.parties, noise, stream)
         reach = noise.law(self.parties.curators).reach(level)
         p = self.parties
         by = f"{p.curators:,} curators, {p.threshold:,} may collude, {p.dropouts:,} drop out; {p.noise} noise"
@@ -98,7 +99,7 @@ class SecureSum(TrustModel):
 
 
 def add_noisy(
-    query: Query, people: Sequence[Iterable[Any]], epsilon: float, seed: int | None = None, level: float = 0.95
+    query: Query, people: Sequence[Column], epsilon: float, seed: int | None = None, level: float = 0.95
 ) -> list[QueryRow]:
     """A histogram, or a sum and a mean, when each curator publishes those of its people with noise of its own.
 
@@ -114,8 +115,11 @@ def add_noisy(
     return query.rows(np.asarray(total), noise.law(len(people)), level)
 
 
-def _told(codes: NDArray[np.integer], domain: Domain, curators: int) -> NDArray[np.int64]:
-    """A row of counts of each curator, to whom people belong in turn. Of two values one count tells both."""
+def _counts(codes: NDArray[np.integer], domain: Domain, curators: int) -> NDArray[np.int64]:
+    """One row of counts for each curator. People are dealt out to the curators in turn.
+
+    With two values a row has one count, that of the second: the number of people tells the other.
+    """
     if curators > codes.size:
         raise ParameterError(f"there must be somebody for each of {curators:,} curators, got {codes.size:,} people")
     place = np.arange(codes.size, dtype=np.int64) % curators * domain.size + codes
@@ -123,6 +127,6 @@ def _told(codes: NDArray[np.integer], domain: Domain, curators: int) -> NDArray[
     return rows[:, 1:] if _sensitivity(domain) == 1 else rows
 
 
-def _release(total: NDArray[Any], n: int, reach: int, level: float, epsilon: float, by: str) -> Release:
+def _release(total: NDArray[np.int64], n: int, reach: int, level: float, epsilon: float, by: str) -> Release:
     frequency = (np.concatenate([[n - total[0]], total]) if total.size == 1 else total) / n
     return Release(frequency, Interval(frequency - reach / n, frequency + reach / n, level), epsilon, by)

@@ -1,4 +1,4 @@
-"""Noise in shares: any so many of them together hide a person as a curator's discrete Laplace noise would."""
+"""Noise in shares: enough of them, added, hide a person as a curator's discrete Laplace noise would."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 MAX_CURATORS = 1000
-LEAST_TAIL = 2.0**-16
-"""A sum that one person changes by more takes too many coins to hide."""
+MIN_TAILS_CHANCE = 2.0**-16
+"""The least probability of tails that a coin may have. With less, noise takes too many coins to draw."""
 
 
 @dataclass(frozen=True, init=False)
@@ -48,17 +48,17 @@ class DivisibleLaplace:
         object.__setattr__(self, "ratio", whole.ratio)
         object.__setattr__(self, "sensitivity", sensitivity)
         object.__setattr__(self, "honest", check_whole("the number of honest curators", honest, MAX_CURATORS))
-        if float(1 - self.ratio) < LEAST_TAIL:
+        if float(1 - self.ratio) < MIN_TAILS_CHANCE:
             raise ParameterError(f"epsilon must be at least 2^-16 for each unit of sensitivity, got {epsilon:g}")
 
     @property
     def epsilon(self) -> float:
-        """What is spent on whoever sees the sum with at least `honest` unknown shares in it; exact, rounded up."""
+        """The epsilon towards whoever sees the sum with at least `honest` unknown shares in it; exact, rounded up."""
         return self.law(self.honest).epsilon(self.sensitivity)
 
     @property
     def epsilon_alone(self) -> float:
-        """What is spent on whoever sees one curator's counts with that curator's share alone; rounded up."""
+        """The epsilon towards whoever sees one curator's counts with that curator's share alone; rounded up."""
         return self.law(1).epsilon(self.sensitivity)
 
     def law(self, shares: int) -> NoiseLaw:
@@ -87,9 +87,8 @@ def negative_binomial(ratio: Probability, parts: int, count: int, stream: Keystr
         still = still[stream.bernoulli(ratio, still.size)]
         runs[still] += 1
         whole = runs[still] * parts
-        lost = (
-            _below(whole, stream) >= whole - parts + 1
-        )  # Kept with probability (r+i-1)/i = (parts*(i-1) + 1) / (parts*i).
+        # A run is kept with probability (r+i-1)/i = (parts*(i-1) + 1) / (parts*i).
+        lost = _below(whole, stream) >= whole - parts + 1
         runs[still[lost]] = 0
     return runs
 

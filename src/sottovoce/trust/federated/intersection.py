@@ -11,9 +11,9 @@ values.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from sottovoce.core.errors import ParameterError
 from sottovoce.core.lazy import numpy as np
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     Members = NDArray[np.bool_]
+    TruthColumn = Sequence[bool] | Members
 
 WAYS = ("both randomized", "one randomized", "secure")
 
@@ -42,7 +43,9 @@ class Size:
     epsilon: float
 
 
-def both_randomized(first: Any, second: Any, epsilon: float, seed: int | Keystream | None = None) -> Size:
+def both_randomized(
+    first: TruthColumn, second: TruthColumn, epsilon: float, seed: int | Keystream | None = None
+) -> Size:
     """Each owner sends every bit through randomized response; anybody multiplies the unbiased bits and adds up.
 
     The standard error takes the two sizes from the same reports.
@@ -55,11 +58,13 @@ def both_randomized(first: Any, second: Any, epsilon: float, seed: int | Keystre
     a, b = _sets(first, second)
     m, stream = RandomizedResponse(epsilon=epsilon), Keystream.of(seed)
     x, y = (_unbiased(m, members, stream) for members in (a, b))
-    error = _both(a.size, float(x.sum()), float(y.sum()), _bit_variance(m))
+    error = _both_stderr(a.size, float(x.sum()), float(y.sum()), _bit_variance(m))
     return Size(WAYS[0], float(x @ y), error, m.epsilon)
 
 
-def one_randomized(first: Any, second: Any, epsilon: float, seed: int | Keystream | None = None) -> Size:
+def one_randomized(
+    first: TruthColumn, second: TruthColumn, epsilon: float, seed: int | Keystream | None = None
+) -> Size:
     """The first owner's bits are randomized; the second counts the yes and the no among its members, with noise.
 
     A member more or less changes one of the two counts by one: noise of sensitivity 1 protects the second set.
@@ -67,13 +72,13 @@ def one_randomized(first: Any, second: Any, epsilon: float, seed: int | Keystrea
     a, b = _sets(first, second)
     m, noise, stream = RandomizedResponse(epsilon=epsilon), DiscreteLaplace(epsilon), Keystream.of(seed)
     yes = _reports(m, a, stream)
-    told = noise.release([int(yes[b].sum()), int((~yes[b]).sum())], stream)
+    noisy = noise.release([int(yes[b].sum()), int((~yes[b]).sum())], stream)
     p, q = float(m.p), float(m.q)
-    value = ((1 - q) * told[0] - q * told[1]) / (p - q)
-    return Size(WAYS[1], value, _one(m, noise, max(sum(told), 0)), max(m.epsilon, noise.epsilon))
+    value = ((1 - q) * noisy[0] - q * noisy[1]) / (p - q)
+    return Size(WAYS[1], value, _one_stderr(m, noise, max(sum(noisy), 0)), max(m.epsilon, noise.epsilon))
 
 
-def secure(first: Any, second: Any, epsilon: float, seed: int | Keystream | None = None) -> Size:
+def secure(first: TruthColumn, second: TruthColumn, epsilon: float, seed: int | Keystream | None = None) -> Size:
     """A secure inner product modulo 2^64, with the noise inside it: as good as one owner of both sets.
 
     A dealer, who sees neither set, hands random columns r and s to the two owners, and numbers u and v that add up to
@@ -96,7 +101,9 @@ def secure(first: Any, second: Any, epsilon: float, seed: int | Keystream | None
     return Size(WAYS[2], float(np.array([total]).view(np.int64)[0]), noise.stderr, noise.epsilon)
 
 
-ESTIMATORS: dict[str, Callable[..., Size]] = dict(zip(WAYS, (both_randomized, one_randomized, secure), strict=True))
+ESTIMATORS: dict[str, Callable[[TruthColumn, TruthColumn, float, Keystream], Size]] = dict(
+    zip(WAYS, (both_randomized, one_randomized, secure), strict=True)
+)
 
 
 @dataclass(frozen=True)
@@ -151,7 +158,7 @@ def compare_intersections(
         for way, estimator in ESTIMATORS.items():
             squares[way] += (estimator(first, second, epsilon, stream).value - common) ** 2
     m, noise = RandomizedResponse(epsilon=check_epsilon(epsilon)), DiscreteLaplace(epsilon)
-    expected = (_both(size, *sizes, _bit_variance(m)), _one(m, noise, sizes[1]), noise.stderr)
+    expected = (_both_stderr(size, *sizes, _bit_variance(m)), _one_stderr(m, noise, sizes[1]), noise.stderr)
     rmse = {way: math.sqrt(total / runs) for way, total in squares.items()}
     return Intersections(size, sizes, common, epsilon, runs, rmse, dict(zip(WAYS, expected, strict=True)))
 
@@ -163,7 +170,7 @@ def _made(size: int, sizes: tuple[int, int], common: int) -> tuple[Members, Memb
     return at < a, (at >= a - common) & (at < a - common + b)
 
 
-def _sets(first: Any, second: Any) -> tuple[Members, Members]:
+def _sets(first: TruthColumn, second: TruthColumn) -> tuple[Members, Members]:
     a, b = (np.asarray(column) for column in (first, second))
     for column in (a, b):
         if column.ndim != 1 or column.dtype != np.bool_ or not column.size:
@@ -188,12 +195,12 @@ def _bit_variance(m: RandomizedResponse) -> float:
     return float(m.p * (1 - m.p) / (m.p - m.q) ** 2)
 
 
-def _both(size: int, first: float, second: float, variance: float) -> float:
-    """Of a product of two unbiased bits, the variance is V^2 + V (a + b)."""
+def _both_stderr(size: int, first: float, second: float, variance: float) -> float:
+    """From the variance of a product of two unbiased bits a and b, which is V^2 + V (a + b)."""
     return math.sqrt(size * variance**2 + variance * max(first + second, 0))
 
 
-def _one(m: RandomizedResponse, noise: DiscreteLaplace, members: float) -> float:
+def _one_stderr(m: RandomizedResponse, noise: DiscreteLaplace, members: float) -> float:
     p, q = float(m.p), float(m.q)
     added = ((1 - q) ** 2 + q**2) / (p - q) ** 2 * noise.stderr**2
     return math.sqrt(members * _bit_variance(m) + added)

@@ -15,9 +15,9 @@ from sottovoce.core.privacy import log_above
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-MOST_POINTS = 2**24
-SPREADS = 60
-"""Standard deviations of noise on either side that a table holds; beyond them is less than a float can tell."""
+MAX_POINTS = 2**24
+TABLE_DEVIATIONS = 60
+"""A table of probabilities goes so many standard deviations to either side. Beyond them is less than a float shows."""
 
 
 @dataclass(frozen=True)
@@ -73,14 +73,14 @@ class NoiseLaw:
     @cached_property
     def farthest(self) -> int:
         """So far that noise beyond it is never seen: its chance is below e^-36."""
-        return math.ceil(SPREADS * self.stderr + 40 / -math.log(self.ratio))
+        return math.ceil(TABLE_DEVIATIONS * self.stderr + 40 / -math.log(self.ratio))
 
     @cached_property
     def _probabilities(self) -> NDArray[np.float64]:
         """By Fourier's inversion of ((1-a)^2 / (1 - 2a cos t + a^2))^r, whose powers are the sums of shares."""
         a, r = float(self.ratio), float(self.shape)
         size = 1 << max(6, math.ceil(math.log2(2 * self.farthest)))
-        if size > MOST_POINTS:
+        if size > MAX_POINTS:
             raise ParameterError(f"noise of a standard deviation of {self.stderr:,.0f} is too wide to tabulate")
         t = 2 * math.pi * np.arange(size // 2 + 1) / size
         # 1 - 2a cos t + a^2, without the cancellation near t = 0.

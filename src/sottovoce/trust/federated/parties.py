@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from sottovoce.core.errors import ParameterError, Refusal
 from sottovoce.core.lazy import numpy as np
@@ -22,7 +22,7 @@ MAX_CELLS = 2**22
 """Numbers in a column times curators: what one curator sends stays below fifty megabytes."""
 
 NUMBERS_AT_A_TIME = 2**14
-"""Numbers that are shared at a time, whosever they are."""
+"""Numbers that are shared at a time, of all curators together."""
 
 
 @dataclass(frozen=True)
@@ -82,7 +82,7 @@ class Parties:
 
     @property
     def least(self) -> int:
-        """How many curators must be in the sum, and agree on whose counts are."""
+        """How many curators must be in the sum, and agree on whose counts are in it."""
         return self.curators - self.dropouts
 
     @property
@@ -116,7 +116,7 @@ class Parties:
         return float(np.sqrt(present / self.honest))
 
     def coalitions(self, noise: DivisibleLaplace, present: int) -> tuple[Coalition, ...]:
-        """What each coalition spends of those whose curator is not in it, by its size. A curator sees its own people.
+        """What each coalition costs people whose curator is not in it, by its size. A curator sees its own people.
 
         Up to the threshold it sees the sum of the others' counts with their noise, at least `honest` shares. A larger
         one opens every share, and sees each of the others' counts with that curator's share of the noise.
@@ -138,13 +138,13 @@ class Parties:
         )
 
     def spent(self, noise: DivisibleLaplace, present: int, size: int) -> float:
-        """What a coalition of so many spends, with so many curators in the sum."""
+        """The epsilon that `size` curators together cost the others' people, with `present` curators in the sum."""
         beyond = size > self.threshold
         return noise.epsilon_alone if beyond else noise.law(present - size).epsilon(noise.sensitivity)
 
 
 def secure_sum(
-    columns: Any,
+    columns: Sequence[Sequence[int]] | NDArray[np.integer],
     parties: Parties,
     noise: DivisibleLaplace,
     stream: Keystream,
@@ -167,11 +167,11 @@ def secure_sum(
         noisy = part + noise.draw(part.size, stream).reshape(part.shape)
         added = scheme.total(scheme.split(noisy.ravel(), stream).reshape(-1, *part.shape))
         sums = added if sums is None else scheme.add(sums, added)
-    told = dict(enumerate([] if sums is None else sums))
-    return scheme.join({at: told[at] for at in (told if unmasking is None else unmasking)})
+    pieces = dict(enumerate([] if sums is None else sums))
+    return scheme.join({at: pieces[at] for at in (pieces if unmasking is None else unmasking)})
 
 
-def _rows(columns: Any, curators: int) -> NDArray[np.int64]:
+def _rows(columns: Sequence[Sequence[int]] | NDArray[np.integer], curators: int) -> NDArray[np.int64]:
     rows = np.asarray(columns)
     if rows.ndim != 2 or len(rows) != curators or rows.dtype.kind not in "iu":
         raise ParameterError(f"there must be a column of whole numbers for each of {curators} curators, equally long")

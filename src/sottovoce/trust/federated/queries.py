@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from sottovoce.core.canonical import JsonObject
 from sottovoce.core.domain.values import is_missing
 from sottovoce.core.errors import ParameterError
 from sottovoce.core.lazy import numpy as np
@@ -22,6 +23,7 @@ from sottovoce.trust.synthetic import MAX_VALUES, check_whole
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from sottovoce.core.domain.columns import Column
     from sottovoce.trust.federated.law import NoiseLaw
 
 MAX_STEPS = 1000
@@ -55,7 +57,7 @@ class Query(ABC):
         """How much one person who gives another answer, or none, changes a column in all."""
 
     @abstractmethod
-    def column(self, answers: Iterable[Any]) -> NDArray[np.int64]:
+    def column(self, answers: Column) -> NDArray[np.int64]:
         """The column of some people. Answers are text or numbers; None is none."""
 
     @abstractmethod
@@ -67,7 +69,7 @@ class Query(ABC):
         """What a total with such noise says."""
 
     @abstractmethod
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> JsonObject:
         """A form for JSON."""
 
 
@@ -114,7 +116,7 @@ class Histogram(Query):
     def _places(self) -> dict[str, int]:
         return {value: at for at, value in enumerate(self.labels)}
 
-    def column(self, answers: Iterable[Any]) -> NDArray[np.int64]:
+    def column(self, answers: Column) -> NDArray[np.int64]:
         places, nowhere = self._places, self.size
         none = nowhere - self.missing
         found = np.fromiter(
@@ -131,7 +133,7 @@ class Histogram(Query):
         pairs = zip(labels, map(int, total), strict=True)
         return [QueryRow(label, count, law.stderr, count - reach, count + reach) for label, count in pairs]
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> JsonObject:
         values = self.values if isinstance(self.values, int) else list(self.values)
         return {"kind": self.kind, "values": values, "missing": self.missing}
 
@@ -177,7 +179,7 @@ class Average(Query):
     def sensitivity(self) -> int:
         return 2 * self.steps
 
-    def column(self, answers: Iterable[Any]) -> NDArray[np.int64]:
+    def column(self, answers: Column) -> NDArray[np.int64]:
         numbers = np.fromiter(map(_number, answers), dtype=np.float64)
         inside = (numbers >= self.low) & (numbers <= self.high)
         counted = inside if self.outside == "refuse" else ~np.isnan(numbers)
@@ -207,14 +209,14 @@ class Average(Query):
         value, away = a * up + b * down, (abs(a) + abs(b)) * reach
         return QueryRow(label, value, stderr * math.hypot(a, b), value - away, value + away)
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> JsonObject:
         return {"kind": self.kind, "low": self.low, "high": self.high, "steps": self.steps, "outside": self.outside}
 
     def __str__(self) -> str:
         return "mean and sum"
 
 
-def query(record: Mapping[str, Any]) -> Query:
+def query(record: JsonObject) -> Query:
     """The query that `to_dict` wrote; anything else is refused.
 
     >>> query({"kind": "histogram", "values": ["tea", "coffee"], "missing": False})
@@ -234,7 +236,7 @@ def query(record: Mapping[str, Any]) -> Query:
     return Histogram(tuple(values) if isinstance(values, list) else values, record["missing"])
 
 
-def _number(answer: Any) -> float:
+def _number(answer: object) -> float:
     """A finite number, or nan for what is none."""
     try:
         number = to_float(answer) if answer is not None and not isinstance(answer, bool) else math.nan

@@ -10,9 +10,9 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from sottovoce.core.errors import ParameterError, ReportError
 from sottovoce.core.field import is_prime
@@ -25,7 +25,8 @@ from sottovoce.trust.synthetic import check_whole
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    Column = NDArray[np.uint64]
+    Counts = Sequence[int] | NDArray[np.integer]
+    Residues = NDArray[np.uint64]
 
 MERSENNE = 2**61 - 1
 WORD = 2**64
@@ -50,7 +51,7 @@ class Sharing(ABC):
         """How many pieces tell the sum."""
         return self.threshold + 1
 
-    def split(self, column: Any, stream: Keystream) -> Column:
+    def split(self, column: Counts, stream: Keystream) -> Residues:
         """A row of pieces for each curator. Counts beyond 2^48 either way are refused: sums must not wrap around."""
         counts = np.asarray(column)
         if counts.ndim != 1 or counts.dtype.kind not in "iu" or not counts.size:
@@ -61,34 +62,34 @@ class Sharing(ABC):
             np.empty((0, counts.size), dtype=np.uint64))  # fmt: skip
         return self._split(self.enter(counts), random)
 
-    def enter(self, counts: Any) -> Column:
+    def enter(self, counts: Counts) -> Residues:
         """Whole numbers as residues."""
         signed = np.asarray(counts).astype(np.int64)
         if self.modulus == WORD:
             return signed.view(np.uint64)
         return np.mod(signed, np.int64(self.modulus)).astype(np.uint64)
 
-    def leave(self, residues: Column) -> NDArray[np.int64]:
+    def leave(self, residues: Residues) -> NDArray[np.int64]:
         """Residues as whole numbers around zero."""
         if self.modulus == WORD:
             return residues.view(np.int64)
         signed = residues.astype(np.int64)
         return np.where(signed > self.modulus // 2, signed - self.modulus, signed)
 
-    def add(self, a: Column, b: Column) -> Column:
+    def add(self, a: Residues, b: Residues) -> Residues:
         if self.modulus == WORD:
             return a + b
         total = a + b
         # Below the modulus, the difference wraps to the top.
-        reduced: Column = np.minimum(total, total - np.uint64(self.modulus))
+        reduced: Residues = np.minimum(total, total - np.uint64(self.modulus))
         return reduced
 
-    def subtract(self, a: Column, b: Column) -> Column:
+    def subtract(self, a: Residues, b: Residues) -> Residues:
         if self.modulus == WORD:
             return a - b
         return self.add(a, np.uint64(self.modulus) - b)
 
-    def total(self, pieces: Column) -> Column:
+    def total(self, pieces: Residues) -> Residues:
         """The sum over the second of three axes, by halves."""
         while (count := pieces.shape[1]) > 1:
             half = count // 2
@@ -96,12 +97,12 @@ class Sharing(ABC):
             pieces = np.concatenate([added, pieces[:, 2 * half :]], axis=1)
         return pieces[:, 0]
 
-    def check(self, piece: Column) -> None:
+    def check(self, piece: Residues) -> None:
         """Refuse what is no piece."""
         if self.modulus != WORD and (piece >= np.uint64(self.modulus)).any():
             raise ReportError("a piece must be below the modulus")
 
-    def _uniform(self, count: int, stream: Keystream) -> Column:
+    def _uniform(self, count: int, stream: Keystream) -> Residues:
         if self.modulus == WORD:
             return stream.words(count)
         shift = np.uint64(64 - self.modulus.bit_length())
@@ -111,14 +112,14 @@ class Sharing(ABC):
         return words
 
     @abstractmethod
-    def _split(self, residues: Column, random: Column) -> Column:
+    def _split(self, residues: Residues, random: Residues) -> Residues:
         """The pieces, of which `threshold` are the random numbers themselves."""
 
     @abstractmethod
-    def join(self, pieces: Mapping[int, Column]) -> NDArray[np.int64]:
+    def join(self, pieces: Mapping[int, Residues]) -> NDArray[np.int64]:
         """The sum from pieces by the number of their curator, counted from 0."""
 
-    def _enough(self, pieces: Mapping[int, Column]) -> list[int]:
+    def _enough(self, pieces: Mapping[int, Residues]) -> list[int]:
         found = sorted(pieces)
         if any(at not in range(self.curators) for at in found):
             raise ReportError(f"pieces must be of curators 0 to {self.curators - 1}, got {found!r:.60}")
@@ -150,13 +151,13 @@ class Additive(Sharing):
     def threshold(self) -> int:  # type: ignore[override]
         return self.curators - 1
 
-    def _split(self, residues: Column, random: Column) -> Column:
+    def _split(self, residues: Residues, random: Residues) -> Residues:
         last = residues
         for piece in random:
             last = self.subtract(last, piece)
         return np.vstack([random, last[None]])
 
-    def join(self, pieces: Mapping[int, Column]) -> NDArray[np.int64]:
+    def join(self, pieces: Mapping[int, Residues]) -> NDArray[np.int64]:
         found = self._enough(pieces)
         total = pieces[found[0]]
         for at in found[1:]:
@@ -190,7 +191,7 @@ class Shamir(Sharing):
         if self.modulus != MERSENNE and not (self.modulus < 2**16 and is_prime(self.modulus)):
             raise ParameterError(f"the modulus must be 2^61 - 1, or a prime below 2^16 to study, got {self.modulus}")
 
-    def _split(self, residues: Column, random: Column) -> Column:
+    def _split(self, residues: Residues, random: Residues) -> Residues:
         """A polynomial is known from its values at 0 .. threshold, here the number and random ones."""
         pieces = np.empty((self.curators, residues.size), dtype=np.uint64)
         values = np.vstack([residues[None], random])
@@ -198,7 +199,7 @@ class Shamir(Sharing):
             self._extend(values[:, at : at + NUMBERS_AT_A_TIME], pieces[:, at : at + NUMBERS_AT_A_TIME])
         return pieces
 
-    def _extend(self, values: Column, pieces: Column) -> None:
+    def _extend(self, values: Residues, pieces: Residues) -> None:
         """From the values at 0, 1, .. those at 1 .. curators, each from the differences of the one before."""
         left, rows = values, [values[0]]
         for _ in range(self.threshold):
@@ -212,22 +213,22 @@ class Shamir(Sharing):
             np.minimum(total, less, out=differences[:-1])
             pieces[at] = differences[0]
 
-    def join(self, pieces: Mapping[int, Column]) -> NDArray[np.int64]:
-        """The sum. More pieces than needed must all lie on one polynomial: if not, one is wrong: nothing is told."""
+    def join(self, pieces: Mapping[int, Residues]) -> NDArray[np.int64]:
+        """The sum. If there are more pieces than needed, they must lie on one polynomial: else one is wrong."""
         found = self._enough(pieces)
         points = [at + 1 for at in found]
         if len(found) > self.needed and self._combined(pieces, found, self._test(points)).any():
             raise ReportError("the pieces do not lie on one polynomial: at least one curator's is wrong")
         return self.leave(self._combined(pieces, found, self._weights(points[: self.needed])))
 
-    def _combined(self, pieces: Mapping[int, Column], found: list[int], weights: list[int]) -> Column:
+    def _combined(self, pieces: Mapping[int, Residues], found: list[int], weights: list[int]) -> Residues:
         total = np.zeros_like(pieces[found[0]])
         for at, weight in zip(found, weights, strict=False):
             total = self.add(total, self._times(pieces[at], weight))
         return total
 
     def _weights(self, points: list[int]) -> list[int]:
-        """What each value counts for in the value at 0, by Lagrange's formula."""
+        """The weight of each value in the value at 0, by Lagrange's formula."""
         p = self.modulus
         return [math.prod(x * pow(x - at, -1, p) for x in points if x != at) % p for at in points]
 
@@ -243,7 +244,7 @@ class Shamir(Sharing):
         value = {at: sum(c * pow(at, i, p) for i, c in enumerate(g)) for at in points}
         return [value[at] * pow(math.prod(at - x for x in points if x != at), -1, p) % p for at in points]
 
-    def _times(self, column: Column, factor: int) -> Column:
+    def _times(self, column: Residues, factor: int) -> Residues:
         """A column times a number: at once if the products fit into 64 bits, otherwise twenty bits of it at a time."""
         if self.modulus < 2**32:
             return column * np.uint64(factor) % np.uint64(self.modulus)
@@ -253,11 +254,11 @@ class Shamir(Sharing):
         return total
 
 
-def _by_small(column: Column, factor: int) -> Column:
+def _by_small(column: Residues, factor: int) -> Residues:
     """A column times a number up to 2^20, modulo 2^61 - 1: the product is high * 2^32 + low, and 2^61 is 1."""
     f, modulus = np.uint64(factor), np.uint64(MERSENNE)
     high, low = (column >> np.uint64(32)) * f, (column & np.uint64(2**32 - 1)) * f
     total = (high >> np.uint64(29)) + ((high & np.uint64(2**29 - 1)) << np.uint64(32)) + low
     total = (total & modulus) + (total >> np.uint64(61))
-    reduced: Column = np.minimum(total, total - modulus)
+    reduced: Residues = np.minimum(total, total - modulus)
     return reduced

@@ -6,8 +6,8 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
 
+from sottovoce.core.canonical import JsonObject
 from sottovoce.core.errors import ParameterError
 from sottovoce.core.privacy import MAX_EPSILON, check_epsilon, rounded_up
 from sottovoce.estimates.render import plural
@@ -32,7 +32,7 @@ METHODS = {
     "local": "the epsilon of one report: shuffling so few adds nothing",
 }
 PRECISION = 1e-4
-"""How near an inverse comes to the best there is."""
+"""The relative precision of inverses: of the largest epsilon0, and of the least number of reports."""
 
 
 @dataclass(frozen=True)
@@ -66,7 +66,7 @@ class Shuffled:
             f"sent what, each report still has epsilon {self.local:.4g}."
         )
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> JsonObject:
         """A form for JSON."""
         return {
             "n": self.n,
@@ -109,10 +109,10 @@ def shuffle_upper(mechanism: Target, n: int, delta: float, rounds: int = 1) -> f
     """`shuffle_epsilon(...).upper` alone, at half the work: what a device needs to know."""
     target, n, delta, rounds = _checked(mechanism, n, delta, rounds)
     batch = AccountedBatch(target, n, delta)
-    return _told(over_rounds(batch, rounds) if rounds > 1 else batch.upper()[0])
+    return _finite(over_rounds(batch, rounds) if rounds > 1 else batch.upper()[0])
 
 
-def _checked(mechanism: Any, n: Any, delta: Any, rounds: Any) -> tuple[Target, int, float, int]:
+def _checked(mechanism: Target, n: int, delta: float, rounds: int) -> tuple[Target, int, float, int]:
     target, n, delta = check_target(mechanism), check_reports(n), check_delta(delta)
     rounds = check_whole("rounds", rounds, MAX_ROUNDS)
     if rounds > 1 and isinstance(target, Longitudinal):
@@ -120,8 +120,8 @@ def _checked(mechanism: Any, n: Any, delta: Any, rounds: Any) -> tuple[Target, i
     return target, n, delta, rounds
 
 
-def _told(epsilon: float) -> float:
-    """An epsilon that may be told. What is not a number is below no limit and above none: nobody must compare it."""
+def _finite(epsilon: float) -> float:
+    """The epsilon, if it is a finite number. NaN is neither above nor below a limit, so it must not get out."""
     if not 0 <= epsilon < math.inf:
         raise ParameterError(f"no epsilon is known for these parameters: the accounting came to {epsilon}")
     return epsilon
@@ -134,7 +134,7 @@ def _shuffled(target: Target, n: int, delta: float, rounds: int) -> Shuffled:
     lower = min(batch.lower(upper), upper)
     if rounds > 1:
         upper = over_rounds(batch, rounds)
-    return Shuffled(n, delta, batch.local, _told(upper), _told(lower), method, rounds)
+    return Shuffled(n, delta, batch.local, _finite(upper), _finite(lower), method, rounds)
 
 
 def shuffle_local_epsilon(

@@ -5,7 +5,7 @@ Shuffled, all that can be seen is how many ones there are. With one message this
 
 *The worst change of an answer* is from no bit set to all. The number of ones has the monotone likelihood ratio in the
 number of bits set, so that the best test is a threshold, and more bits changed only move the two laws farther apart.
-The opposite change is the same with ones and zeros swapped. BitCounts set at random are a mixture, which is no worse.
+The opposite change is the same with ones and zeros swapped. Bits set at random are a mixture, which is no worse.
 
 *The worst answers of the others* are looked for: the others' bits matter only through how many of them are set. Where
 there are too many counts to try each, every count is compared with the next smaller one of a grid and as many bits
@@ -38,13 +38,13 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 CELLS = 2**22
-"""Probabilities that are looked at for all counts of ones among the others together: 64 MB for the two laws."""
+"""Probabilities computed for each of the two laws, for all counts of ones among the others together: 64 MB."""
 
 MIN_ROWS = 4
-"""Counts that are tried at least, if there are as many."""
+"""At least so many counts are tried, if there are as many."""
 
 CELLS_AT_A_TIME = 2**19
-"""Probabilities at a time, so that they stay in the processor's cache."""
+"""Probabilities computed at a time, so that they stay in the processor's cache."""
 
 
 @dataclass(frozen=True, eq=False)

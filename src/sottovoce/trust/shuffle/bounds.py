@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from numbers import Real
-from typing import Any
 
 from sottovoce.core.errors import ParameterError
 from sottovoce.core.privacy import check_epsilon, to_float
@@ -20,10 +19,10 @@ from sottovoce.trust.synthetic import check_whole
 
 MAX_REPORTS = 10**9
 MAX_SUMMED = 10**7
-"""Reports that blankets and clones are summed over. Of more, the rest is left out: others can only hide the victim.
+"""Blankets and clones are summed over at most so many reports. The rest is left out, as they can only hide the victim.
 
-A sum takes time in proportion to the square root of this. It is done for every pair of laws, so that with several of
-them fewer reports are summed over.
+A sum takes time in proportion to the square root of this. There is one for every pair of laws, so with several pairs
+fewer reports are summed over.
 """
 
 Target = Mechanism | float
@@ -41,7 +40,7 @@ def check_reports(n: object) -> int:
     return check_whole("n, the number of honest reports,", n, MAX_REPORTS)
 
 
-def check_target(target: Any) -> Target:
+def check_target(target: object) -> Target:
     return target if isinstance(target, Mechanism) else check_epsilon(target)
 
 

@@ -24,7 +24,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 from itertools import permutations
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from sottovoce.core.errors import ParameterError
 from sottovoce.core.lazy import numpy as np
@@ -36,17 +36,19 @@ from sottovoce.trust.shuffle.lattice import ROUNDING_UNIT, STEP_DEVIATIONS, best
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from sottovoce.core.reports import Report
+
 ROUNDING_UNITS = 16
 """Units of 2^-53 by which a step is moved to the safe side. Nine operations round, `exp` by up to two units."""
 
 MAX_LISTED = 64
-"""Values of a mechanism whose channel is listed."""
+"""A channel is listed for at most so many values."""
 
 MAX_PAIRS = 16
-"""Pairs of laws that are looked at. A mechanism with more different ones is bounded by its clones alone."""
+"""At most so many pairs of laws are examined. A mechanism with more is bounded by its clones alone."""
 
 MAX_CELLS = 2**15
-"""Exact fractions that are compared, for all pairs of values together: about a third of a second's work."""
+"""At most so many exact fractions are compared, for all pairs of values together: about a third of a second's work."""
 
 
 @dataclass(frozen=True)
@@ -230,7 +232,7 @@ def _listed(m: Mechanism, blanket: bool) -> list[Pair]:
     return [] if blanket else distinct[:MAX_PAIRS]
 
 
-def _channel(m: Mechanism) -> list[dict[Any, Fraction]]:
+def _channel(m: Mechanism) -> list[dict[Report, Fraction]]:
     if getattr(m.domain, "size", math.inf) > MAX_LISTED or m.domain.size**2 * 2 ** min(m.bits, 64) > MAX_CELLS:
         return []
     try:

@@ -27,7 +27,7 @@ SLIP_PER_ROUND = 2e-14
 
 MAX_SUMMED = 10**6
 CELLS = BITS_CELLS // 4
-"""The curve is evaluated at POINTS_PER_SIDE places instead of a few, so that each may cost less."""
+"""Limits as for one round, but lower: a curve is evaluated at all POINTS_PER_SIDE points, not only at a few."""
 
 TAIL_DELTA_SHARE = 1e-3
 """The part of delta that goes to losses beyond the last point."""

@@ -15,7 +15,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from sottovoce.core.domain import Scale
 from sottovoce.core.errors import ParameterError
@@ -35,8 +35,11 @@ from sottovoce.trust.synthetic import check_whole
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from sottovoce.core.domain.columns import Column
+
 MAX_MESSAGES = 1024
 PRECISION = 1e-4
+"""The relative precision of the least p that is private."""
 
 
 @dataclass(frozen=True)
@@ -93,15 +96,14 @@ class NoisyBits:
         """The central epsilon, at delta."""
         return self.shuffled.upper
 
-    def _ones(self, ones: Any, people: int) -> float:
-        """The number of ones that were true, from the number that came."""
+    def _ones(self, ones: int, people: int) -> float:
+        """An unbiased estimate of how many true bits are one, from how many ones arrived."""
         sent = people * self.messages
-        if not 0 <= check_whole("the number of ones", ones, sent, 0) <= sent:
-            raise ParameterError(f"there are at most {sent:,} ones, got {ones:,}")
+        ones = check_whole("the number of ones", ones, sent, 0)
         return float((ones - sent * Fraction(self.p) / 2) / (1 - Fraction(self.p)))
 
     def _variance(self, people: int) -> float:
-        """The variance of that: the same for every bit, set or not."""
+        """The variance of that estimate: the same for every bit, set or not."""
         p = float(self.p)
         return people * self.messages * p / 2 * (1 - p / 2) / (1 - p) ** 2
 
@@ -143,7 +145,7 @@ class BinarySum(NoisyBits):
         """One message, 0 or 1."""
         return int(self.mechanism.randomize(value))
 
-    def randomize_many(self, values: Any, seed: int | Keystream | None = None) -> NDArray[np.uint8]:
+    def randomize_many(self, values: Column, seed: int | Keystream | None = None) -> NDArray[np.uint8]:
         """A message for each answer. A seed is for simulation only."""
         return np.asarray(self.mechanism.randomize_many(values, seed=seed).data, dtype=np.uint8)
 
@@ -205,7 +207,7 @@ class RealSum(NoisyBits):
     def _chances(self) -> tuple[Probability, Probability]:
         return Probability(1 - self.keep), self.keep
 
-    def randomize_many(self, values: Any, seed: int | Keystream | None = None) -> NDArray[np.uint8]:
+    def randomize_many(self, values: Column, seed: int | Keystream | None = None) -> NDArray[np.uint8]:
         """A row of messages for each number. A seed is for simulation only."""
         stream = Keystream.of(seed)
         ones = self._scale.encode_many(values, stream)
@@ -229,7 +231,7 @@ def _messages(n: int, epsilon: float, delta: float) -> int:
     return min(max(math.ceil(min(fine, room)), 1), MAX_MESSAGES)
 
 
-def _chance(n: int, messages: int, delta: float, epsilon: float | None, p: Any) -> Probability:
+def _chance(n: int, messages: int, delta: float, epsilon: float | None, p: float | Fraction | None) -> Probability:
     """The p that was given, or the least that is private; a multiple of 2^-52, so that p/2 is one of 2^-53."""
     if (epsilon is None) == (p is None):
         raise ParameterError("give either epsilon or p")
@@ -237,7 +239,7 @@ def _chance(n: int, messages: int, delta: float, epsilon: float | None, p: Any) 
         return _round(check_probability("p", p))
     epsilon = check_epsilon(epsilon)
 
-    def holds(chance: float, whole: bool = False) -> bool:
+    def holds(chance: float, whole: bool) -> bool:
         bits = BitCounts(n, 1 - Fraction(_round(Fraction(chance))) / 2, messages, delta)
         return (bits.upper if whole else bits.quick)(epsilon) <= delta
 
@@ -245,15 +247,15 @@ def _chance(n: int, messages: int, delta: float, epsilon: float | None, p: Any) 
     return _round(Fraction(_least(holds, math.nextafter(float(safe), 1.0)))) if safe < 1 else _round(safe)
 
 
-def _least(holds: Callable[..., bool], safe: float) -> float:
+def _least(holds: Callable[[float, bool], bool], safe: float) -> float:
     """About the least chance that holds, below one that does in any case."""
     low, high = safe / 2, safe
-    while low > 1e-12 and holds(low):
+    while low > 1e-12 and holds(low, False):
         low, high = low / 2, low
     while high - low > PRECISION * high:
         middle = (low + high) / 2
-        low, high = (low, middle) if holds(middle) else (middle, high)
-    while high < safe and not holds(high, whole=True):
+        low, high = (low, middle) if holds(middle, False) else (middle, high)
+    while high < safe and not holds(high, True):
         high *= 1 + PRECISION
     return min(high, safe)
 
