@@ -21,7 +21,7 @@ from sottovoce.statistics.detectable import detectable, detectable_change
 from sottovoce.statistics.histograms.covariance import _both, covariance, precision
 from sottovoce.statistics.histograms.hypothesis_tests import fit_test, homogeneity_test, independence_test, table_test
 from sottovoce.statistics.histograms.max_error import max_error
-from sottovoce.statistics.proportions.difference import YesCounts, difference_interval, difference_test, distance
+from sottovoce.statistics.proportions.difference import YesCounts, _base, difference_interval, difference_test, distance
 from sottovoce.statistics.proportions.proportion import Proportion
 
 Floats = NDArray[np.float64]
@@ -323,6 +323,27 @@ def two_groups(
         for (p, q), share, n in zip(designs, shares, sizes, strict=True)
     )
     return first, second
+
+
+def any_group(rng: np.random.Generator, groups: int, direct: bool) -> YesCounts:
+    """Groups of one person and of a million, with no yes, all yes and any share of them, by any design."""
+    n = np.floor(10 ** (6 * rng.random(groups))) + 1
+    yes = np.floor(n * rng.choice([0.0, 1.0, 0.01, 0.99, *rng.random(6)], groups))
+    q, p = np.sort(rng.random((2, groups)), axis=0)
+    return YesCounts(yes, n, 1.0, 0.0) if direct else YesCounts(yes, n, np.minimum(p + 1e-3, 1.0), q * (1 - 1e-3))
+
+
+@pytest.mark.parametrize("direct", [(False, False), (True, False), (False, True), (True, True)], ids=str)
+def test_the_most_likely_pair_is_where_halving_finds_it(direct: tuple[bool, bool]) -> None:
+    rng = np.random.default_rng(5)
+    first, second = (any_group(rng, 20_000, asked) for asked in direct)
+    delta = rng.choice([-1.0, 0.0, 1.0, *rng.uniform(-1, 1, 40)], 20_000)
+    low, high = np.maximum(0.0, -delta), np.minimum(1.0, 1 - delta)
+    for _ in range(60):
+        middle = (low + high) / 2
+        rising = first.score(middle) + second.score(middle + delta) > 0
+        low, high = np.where(rising, middle, low), np.where(rising, high, middle)
+    assert np.abs(_base(first, second, delta) - low).max() < 1e-7
 
 
 @pytest.mark.parametrize("share", [0.03, 0.3])

@@ -16,7 +16,7 @@ from sottovoce.core.lazy import scipy
 from sottovoce.estimates.interval import Interval
 from sottovoce.statistics.checks import check_level, check_number
 from sottovoce.statistics.hypothesis_result import TestResult
-from sottovoce.statistics.search import HALVINGS, last_kept
+from sottovoce.statistics.search import last_kept
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -32,6 +32,7 @@ Counts: TypeAlias = "Numbers | NDArray[np.integer]"
 ALTERNATIVES = ("two-sided", "less", "greater")
 TINY = 1e-300
 """Keeps divisions finite where a variance is zero."""
+NEWTON_STEPS = 3
 
 
 class YesCounts(NamedTuple):
@@ -104,15 +105,38 @@ def distance(first: YesCounts, second: YesCounts, delta: Numbers, correlation: N
 
 
 def _base(first: YesCounts, second: YesCounts, delta: Numbers) -> Floats:
-    """The most likely share of the first group, if that of the second is delta more: where the scores cancel."""
+    """The most likely share of the first group, if that of the second is delta more: where the scores cancel.
+
+    Both scores have a variance below them. Multiplied by both, their sum is a cubic that falls through its middle root
+    where the scores cancel. The root is found by its cosine, and again by Newton's steps, for the digits that are lost.
+    """
     low = np.maximum(0.0, -delta) + 0 * np.asarray(first.estimate - second.estimate)
     high = np.minimum(1.0, 1.0 - delta) + 0 * low
-    for _ in range(HALVINGS):
-        middle = (low + high) / 2
-        rising = first.score(middle) + second.score(middle + delta) > 0
-        low, high = np.where(rising, middle, low), np.where(rising, high, middle)
-    base: Floats = (low + high) / 2
+    slopes = first.p - first.q, second.p - second.q
+    weights = first.n * slopes[0] ** 2, second.n * slopes[1] ** 2
+    terms = zip(
+        _cubic(first.estimate, weights[0] / weights[1], second.q + slopes[1] * delta, slopes[1]),
+        _cubic(second.estimate - delta, 1.0, first.q, slopes[0]),
+        strict=True,
+    )
+    k0, k1, k2, k3 = (one + other for one, other in terms)
+    centre = -k2 / (3 * k3)
+    radius = np.sqrt(np.maximum(k2**2 / (3 * k3) - k1, TINY) / (3 * k3))
+    height = ((k3 * centre + k2) * centre + k1) * centre + k0
+    angle = np.arccos((-height / (2 * k3 * np.maximum(radius, TINY**0.25) ** 3)).clip(-1, 1))
+    base: Floats = (centre + 2 * radius * np.cos((angle - 2 * np.pi) / 3)).clip(low, high)
+    for _ in range(NEWTON_STEPS):
+        slope = (3 * k3 * base + 2 * k2) * base + k1
+        step = (((k3 * base + k2) * base + k1) * base + k0) / np.minimum(slope, -TINY)
+        base = np.where(slope < 0, base - step, base).clip(low, high)
     return base
+
+
+def _cubic(estimate: Numbers, weight: Numbers, rate: Numbers, slope: Numbers) -> tuple[Numbers, ...]:
+    """What weight * (estimate - x) * r * (1 - r) with r = rate + slope * x has before 1, x, x^2 and x^3."""
+    v0, v1, v2 = rate * (1 - rate), slope * (1 - 2 * rate), -slope * slope
+    terms = estimate * v0, estimate * v1 - v0, estimate * v2 - v1, -v2
+    return tuple(weight * term for term in terms)
 
 
 def difference_interval(
@@ -125,7 +149,8 @@ def difference_interval(
     def kept(delta: Floats) -> NDArray[np.bool_]:
         return np.abs(distance(first, second, delta, correlation)) <= reach
 
-    low, high = (last_kept(kept, best, np.full_like(best, end)) for end in (-1.0, 1.0))
+    ends = np.stack([np.full_like(best, -1.0), np.full_like(best, 1.0)])  # Both are looked for at once.
+    low, high = last_kept(kept, np.stack([best, best]), ends)
     return Interval(low, high, level)
 
 
