@@ -26,27 +26,44 @@ if TYPE_CHECKING:
 
     Floats = NDArray[np.float64]
 
-MAX_ITERATIONS = 10_000
+MAX_STEPS = 10_000
 TOLERANCE = 1e-8
+LEAST_LEFT = 1e-3
+"""A jump leaves each cell at least this part of its share, so that all stay positive."""
+MAX_DETOUR = 100
+"""A jump that lands where the next step is so many times as long leads astray, and is not taken."""
 QUANTILES = (0.1, 0.25, 0.5, 0.75, 0.9)
 
 
 def smoothed_em(observed: Floats, transition: Floats) -> Floats:
     """The shares of the cells (columns of `transition`) behind the shares of the outcomes (its rows).
 
-    It ends when no share moves by more than 1e-8, or after 10,000 steps.
+    Steps become ever shorter, so that two of them tell how far the next ones lead, and the search jumps there (R.
+    Varadhan and C. Roland, Scandinavian Journal of Statistics 35, 2008). It ends when no share moves by more than 1e-8,
+    or after 10,000 steps.
     """
     cells = transition.shape[1]
     kernel = _kernel(cells)
-    shares = np.full(cells, 1 / cells)
-    for _ in range(MAX_ITERATIONS):
-        update = kernel @ (shares * ((observed / (transition @ shares)) @ transition))
-        update /= update.sum()
-        change = np.abs(update - shares).max()
-        shares = update
-        if change < TOLERANCE:
+
+    def moved(shares: Floats) -> Floats:
+        update: Floats = kernel @ (shares * ((observed / (transition @ shares)) @ transition))
+        return update / update.sum()
+
+    start = np.full(cells, 1 / cells)
+    once = moved(start)
+    for _ in range(MAX_STEPS // 2):
+        twice = moved(once)
+        first, second = once - start, twice - once
+        if np.abs(second).max() < TOLERANCE:
             break
-    return shares
+        bend = second - first
+        length = max(math.sqrt(float(first @ first) / float(bend @ bend)), 1.0) if bend.any() else 1.0
+        jumped = np.maximum(start + 2 * length * first + length**2 * bend, LEAST_LEFT * twice)
+        jumped /= jumped.sum()
+        beyond = moved(jumped)
+        good = np.abs(beyond - jumped).max() <= MAX_DETOUR * np.abs(first).max()
+        start, once = (jumped, beyond) if good else (twice, moved(twice))
+    return twice
 
 
 def _kernel(cells: int) -> Floats:
@@ -85,9 +102,9 @@ class Distribution(Result):
     >>> print(e)
     value   count  frequency  std. error      95% interval
     0 to 2  5,353     0.2677      0.0203  0.2278 .. 0.3075
-    2 to 4  9,677     0.4839      0.0213  0.4421 .. 0.5256
-    4 to 6  4,419     0.2210      0.0251  0.1717 .. 0.2702
-    6 to 8    551     0.0275      0.0125  0.0031 .. 0.0520
+    2 to 4  9,677     0.4838      0.0213  0.4421 .. 0.5256
+    4 to 6  4,420     0.2210      0.0251  0.1717 .. 0.2703
+    6 to 8    550     0.0275      0.0125  0.0031 .. 0.0520
     n = 20,000; epsilon = 1; biased by em; SIMULATED with a seed: not private
     """
 
