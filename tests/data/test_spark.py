@@ -24,6 +24,7 @@ import pytest
 import sottovoce as sv
 from sottovoce import data as files
 from sottovoce.core.errors import FileError, MissingDependencyError, ParameterError
+from sottovoce.estimates import Estimate
 
 pytestmark = [
     pytest.mark.slow,
@@ -186,7 +187,7 @@ def test_answers_are_randomized_on_the_workers(spark: Any, mechanism: Any) -> No
     frame = engine.randomize(people.repartition(4), "answer", mechanism)
     assert frame.columns == ["id", "answer"]
     estimate = engine.tally(frame, "answer", mechanism).estimate()
-    assert estimate.n == 4000
+    assert isinstance(estimate, Estimate) and estimate.n == 4000
     for found, error, truth in zip(estimate.frequency, estimate.stderr, (0.25, 0.75, 0.0), strict=True):
         assert abs(found - truth) < 6 * error
 

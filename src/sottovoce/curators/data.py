@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sottovoce import data as files
-from sottovoce.core.domain import Domain
+from sottovoce.core.domain import Domain, to_list
 from sottovoce.core.errors import FileError, Refusal
 from sottovoce.core.lazy import numpy as np
 from sottovoce.trust.federated import Query
@@ -58,4 +58,4 @@ class CuratorData:
         own = self._own(column)
         table = files.Table(self.path, [own])
         for batch in table.batches():
-            yield files.answers(batch.column(batch.schema.get_field_index(own)), AS_TEXT, table.csv).to_pylist()
+            yield to_list(files.answers(batch.column(batch.schema.get_field_index(own)), AS_TEXT, table.csv))
