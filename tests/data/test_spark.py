@@ -192,6 +192,15 @@ def test_answers_are_randomized_on_the_workers(spark: Any, mechanism: Any) -> No
         assert abs(found - truth) < 6 * error
 
 
+def test_columns_of_any_name_are_randomized(spark: Any) -> None:
+    from sottovoce.data import spark as engine
+
+    people = spark.createDataFrame([("a", 1), ("b", 2)], ["an`swer", "i`d"])
+    frame = engine.randomize(people, "an`swer", KRR)
+    assert [row[1] for row in frame.collect()] == [1, 2]
+    assert engine.tally(frame, "an`swer", KRR).n == 2
+
+
 def executors(application: str) -> list[int]:
     """The processes of this application's executors."""
     found = []

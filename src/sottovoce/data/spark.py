@@ -73,12 +73,9 @@ def randomize(frame: DataFrame, column: str, m: Mechanism) -> DataFrame:
     query that runs twice draws twice: write the reports down once, and count what was written.
     """
     _need(frame, [column])
-    described = m.to_dict()
+    described, reports_kind = m.to_dict(), "binary" if isinstance(m.shape, Bits) else "long"
     names = list(frame.columns)
-    schema = ", ".join(
-        f"`{name}` {'binary' if isinstance(m.shape, Bits) else 'long'}" if name == column else f"`{name}` {kind}"
-        for name, kind in frame.dtypes
-    )
+    schema = ", ".join(f"{_quoted(name)} {reports_kind if name == column else kind}" for name, kind in frame.dtypes)
 
     def reports(batches: Batches) -> Batches:
         own = mechanism(described)
@@ -88,7 +85,8 @@ def randomize(frame: DataFrame, column: str, m: Mechanism) -> DataFrame:
             arrays = [column_of if name == column else batch.column(at) for at, name in enumerate(names)]
             yield pa.record_batch(arrays, names=names)
 
-    return frame.mapInArrow(reports, schema)
+    plain = frame.toDF(*(f"column_{at}" for at in range(len(names))))  # Spark's own look-up stumbles over a backtick.
+    return plain.mapInArrow(reports, schema)
 
 
 @overload
@@ -212,8 +210,12 @@ def _need(frame: DataFrame, names: Sequence[str]) -> None:
 
 def _column(name: str) -> Column:
     """A column by its name, whatever characters are in it."""
-    column: Column = load("pyspark.sql.functions").col("`" + name.replace("`", "``") + "`")
+    column: Column = load("pyspark.sql.functions").col(_quoted(name))
     return column
+
+
+def _quoted(name: str) -> str:
+    return "`" + name.replace("`", "``") + "`"
 
 
 def read(spark: SparkSession, paths: Sequence[str | os.PathLike[str]]) -> tuple[DataFrame, dict[str, Mechanism], bool]:
