@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from sottovoce import data as files
 from sottovoce.core.domain import Domain, to_list
@@ -54,7 +54,7 @@ class CuratorData:
     def _own(self, column: str) -> str:
         return self.columns.get(column, column)
 
-    def _parts(self, column: str) -> Iterator[list[Any]]:
+    def _parts(self, column: str) -> Iterator[list[object]]:
         own = self._own(column)
         table = files.Table(self.path, [own])
         for batch in table.batches():
