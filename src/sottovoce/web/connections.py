@@ -88,7 +88,7 @@ async def _crowded(message: str, scope: Scope, receive: Receive, send: Send) -> 
     await refusal(problem, request).send(send, request, asyncio.Event())
 
 
-class Connection(Protocol):
+class WatchedConnection(Protocol):
     """What `Outgoing` needs of the connection that it writes for."""
 
     part: int
@@ -105,7 +105,7 @@ class Outgoing:
     with bytes unread would reset the connection, and the client would lose the answer that it was just sent.
     """
 
-    def __init__(self, transport: asyncio.Transport, connection: Connection) -> None:
+    def __init__(self, transport: asyncio.Transport, connection: WatchedConnection) -> None:
         self._transport, self._connection, self._head = transport, connection, b""
         self.abort = transport.abort
         self.lingering = False
