@@ -10,6 +10,7 @@ import pytest
 
 from sottovoce.cli import main
 from sottovoce.data import tally_files
+from sottovoce.estimates import Estimate
 
 COLORS = ["red"] * 300 + ["green"] * 500 + ["blue"] * 200 + ["pink"] * 8
 
@@ -51,7 +52,9 @@ def test_intervals_are_those_of_the_library(told: Any, options: tuple[str, ...],
     if options:
         assert rows(found) != rows(plain)
     (tally,) = tally_files("reports.parquet").values()
-    low, high = tally.estimate().interval(**{"level": 0.95} | arguments)
+    estimate = tally.estimate()
+    assert isinstance(estimate, Estimate)
+    low, high = estimate.interval(**{"level": 0.95} | arguments)
     assert [row[1] for row in rows(found)] == pytest.approx(low.tolist())
     assert [row[2] for row in rows(found)] == pytest.approx(high.tolist())
 

@@ -23,6 +23,7 @@ import pyarrow.ipc
 import pyarrow.parquet
 import pytest
 from collector_service import (
+    ANSWERS,
     ARROW,
     JSON,
     LINES,
@@ -225,6 +226,15 @@ def test_one_bad_report_refuses_its_batch_and_says_which(small: Inside) -> None:
     answer = small.send(b"\n".join(lines), LINES)
     assert answer.status == 400 and answer.json["error"]["message"].startswith("report 2: a wave must be")
     assert check_sums(small.store) == 0
+
+
+def test_reports_as_columns_may_be_plain_arrays() -> None:
+    """Reports of bits are rows of bytes: an array with two dimensions."""
+    asked, ids = survey(), [bytes([at]) * 16 for at in range(4)]
+    reports = {item.id: item.mechanism.randomize_many([ANSWERS[item.id]] * 4) for item in asked.questions}
+    plain = {name: column.data for name, column in reports.items()}
+    regions = {"region": ["north", "south"] * 2}
+    assert encode(asked, plain, ids, covariates=regions) == encode(asked, reports, ids, covariates=regions)
 
 
 def arrow_with(change: Callable[[Any], Any], **options: Any) -> bytes:

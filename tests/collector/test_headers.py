@@ -13,7 +13,7 @@ from sottovoce import pages
 from sottovoce.collector import qr_page
 from sottovoce.collector.sqlite import sqlite_store
 from sottovoce.survey import Survey
-from sottovoce.web.service import Service
+from sottovoce.web.application import Application
 
 DIRECTIVES = {
     "default-src": "'none'",
@@ -35,7 +35,7 @@ def site(tmp_path: Path) -> Iterator[Inside]:
     made.close()
 
 
-def addresses(app: Service) -> list[str]:
+def addresses(app: Application) -> list[str]:
     """Every address that takes GET, with each value for its parts in braces."""
     found = [pattern for pattern, methods in app.router.table.items() if "GET" in methods]
     for brace, values in VALUES.items():

@@ -63,7 +63,7 @@ def test_shares_of_simulated_voters() -> None:
     assert poll.truth_of(survey, ["a", "b", "b", "b"]) == {"frequency": {"a": 0.25, "b": 0.75, "c": 0.0}}
     assert sum(poll.shares_of(3, None)) == pytest.approx(1)
     numbers = poll.electorate(poll.ballot("How many?", bounds=(5, 6)), 50)
-    assert all(5 <= number <= 6 for number in numbers)
+    assert all(5 <= float(number) <= 6 for number in numbers)
     for wrong in ([1], [0.5, 0.5, 0.5], [2, -1, 0]):
         with pytest.raises(ParameterError, match="shares must be 3 numbers"):
             poll.electorate(survey, 5, wrong)

@@ -631,5 +631,5 @@ def test_pieces_are_given_out_after_a_time_that_was_fixed_before_the_draw(
     assert (
         0
         < waited[0]
-        <= noise_ahead.DELAY_SECONDS + noise_ahead.SETTLED_SECONDS + 10_000 * noise_ahead.SECONDS_PER_COUNT
+        <= noise_ahead.DELAY_SECONDS + noise_ahead.DRAW_SECONDS + 10_000 * noise_ahead.DRAW_SECONDS_PER_COUNT
     )

@@ -138,10 +138,10 @@ def test_a_seed_gives_the_same_reports_on_any_number_of_threads(monkeypatch: pyt
     assert (batch[:3000] != batch[3000:6000]).any(), "batches do not repeat one another's draws"
 
 
-@pytest.mark.parametrize("own", [counting.MAX_OWN_BYTES, 0])
+@pytest.mark.parametrize("own", [counting.MAX_COUNTS_BYTES, 0])
 def test_counts_are_those_of_one_thread(monkeypatch: pytest.MonkeyPatch, own: int) -> None:
     assert randomize(write("a.parquet", column()), "r.parquet", "--seed", "1") == 0
-    monkeypatch.setattr(counting, "MAX_OWN_BYTES", own)
+    monkeypatch.setattr(counting, "MAX_COUNTS_BYTES", own)
     expected = {name: m.tally() for name, m in files.ReportFile(Path("r.parquet")).mechanisms.items()}
     for part in files.ReportFile(Path("r.parquet")):
         for name, reports in part.items():

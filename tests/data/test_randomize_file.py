@@ -15,6 +15,7 @@ import sottovoce as sv
 from sottovoce.cli import main
 from sottovoce.core.errors import DomainError, FileError, ParameterError
 from sottovoce.data import ReportFile, answers, randomize_file, tally_files
+from sottovoce.estimates import Estimate, Shares
 from sottovoce.survey import Survey
 
 QUESTIONS: list[dict[str, Any]] = [
@@ -55,6 +56,7 @@ def test_a_survey_is_asked_of_a_table_by_its_own_mechanisms() -> None:
     }
     for name, shares_of in truth.items():  # Within 5 standard errors: false alarms 6e-7 each, seeded.
         result = counted[name].estimate()
+        assert isinstance(result, Estimate | Shares)
         assert (abs(result.frequency - np.array(shares_of)) < 5 * result.stderr).all(), name
 
 

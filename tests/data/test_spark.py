@@ -24,6 +24,7 @@ import pytest
 import sottovoce as sv
 from sottovoce import data as files
 from sottovoce.core.errors import FileError, MissingDependencyError, ParameterError
+from sottovoce.estimates import Estimate
 
 pytestmark = [
     pytest.mark.slow,
@@ -186,9 +187,18 @@ def test_answers_are_randomized_on_the_workers(spark: Any, mechanism: Any) -> No
     frame = engine.randomize(people.repartition(4), "answer", mechanism)
     assert frame.columns == ["id", "answer"]
     estimate = engine.tally(frame, "answer", mechanism).estimate()
-    assert estimate.n == 4000
+    assert isinstance(estimate, Estimate) and estimate.n == 4000
     for found, error, truth in zip(estimate.frequency, estimate.stderr, (0.25, 0.75, 0.0), strict=True):
         assert abs(found - truth) < 6 * error
+
+
+def test_columns_of_any_name_are_randomized(spark: Any) -> None:
+    from sottovoce.data import spark as engine
+
+    people = spark.createDataFrame([("a", 1), ("b", 2)], ["an`swer", "i`d"])
+    frame = engine.randomize(people, "an`swer", KRR)
+    assert [row[1] for row in frame.collect()] == [1, 2]
+    assert engine.tally(frame, "an`swer", KRR).n == 2
 
 
 def executors(application: str) -> list[int]:

@@ -20,6 +20,7 @@ import sqlite_crash
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
+from stores import memory_in
 
 import sottovoce as sv
 from sottovoce.core.errors import DomainError, ParameterError, Refusal, ReportError, StoreError
@@ -384,8 +385,7 @@ def test_ten_thousand_reports_average_to_the_permanent_answer(store: Path) -> No
     m: Any = asked.questions[0].mechanism
     me = Respondent(store, budget=2.5)
     me.answer(asked, {"mood": "low"})
-    with me.ledger.transaction() as entries:
-        memory = entries.memory(asked.digest, "mood")
+    memory = memory_in(me.ledger, asked, "mood")
     counts = np.zeros(3)
     for _ in range(10_000):
         step = m.step("low", memory)
@@ -510,8 +510,7 @@ def test_skipped_waves_are_caught_up(store: Path) -> None:
     me, asked = Respondent(store), waves_of_changes()
     for wave in (2, 3, 6):
         me.answer(asked, {"ill": "yes"}, wave)
-        with me.ledger.transaction() as entries:
-            assert entries.memory(asked.digest, "ill")["wave"] == wave + 1
+        assert memory_in(me.ledger, asked, "ill")["wave"] == wave + 1
     assert len(me.ledger.charges()) == 1
     kept = me.answer(asked, {"ill": "no"}, 3)
     with pytest.raises(ParameterError, match="ill: waves must come in their order: 7 are over, got wave 5"):

@@ -17,6 +17,7 @@ from types import ModuleType, SimpleNamespace
 from typing import Any
 
 import pytest
+from stores import memory_in
 
 from sottovoce.core import sqlite_file
 from sottovoce.core.errors import ParameterError, Refusal, StoreError
@@ -299,8 +300,7 @@ def install(monkeypatch: pytest.MonkeyPatch, keyring: FakeKeyring) -> None:
 
 
 def names(me: Respondent, asked: Survey) -> list[str]:
-    with me.ledger.transaction() as entries:
-        return list(entries.memory(asked.digest, "home")["answers"])
+    return list(memory_in(me.ledger, asked, "home")["answers"])
 
 
 @pytest.mark.parametrize("sent", [False, True], ids=["after a preview", "after sending"])
@@ -345,13 +345,11 @@ def test_a_store_that_was_open_is_hidden_when_a_secret_is_there(tmp_path: Path) 
     me = Respondent(path, budget=100)
     for wave in range(2):
         me.answer(asked, {"home": TOWNS[wave]}, wave)
-    with me.ledger.transaction() as entries:
-        before = entries.memory(asked.digest, "home")["answers"]
+    before = memory_in(me.ledger, asked, "home")["answers"]
     me = Respondent(path, key=KEY)
     for wave in range(2, 4):
         me.answer(asked, {"home": TOWNS[wave - 2]}, wave)
-    with me.ledger.transaction() as entries:
-        after = entries.memory(asked.digest, "home")["answers"]
+    after = memory_in(me.ledger, asked, "home")["answers"]
     hide = KEY.for_survey(asked.digest).hide("home")
     assert after == {hide(name): answer for name, answer in before.items()} and len(me.ledger.charges()) == 2
     assert [town for town in TOWNS if tells(tmp_path, path, town)] == []
@@ -367,8 +365,7 @@ def test_the_last_value_that_was_paid_for_is_hidden_too(tmp_path: Path) -> None:
     me = Respondent(path, key=KEY)
     for wave in range(2, 5):
         me.answer(asked, {"home": TOWNS[wave % 3]}, wave)
-    with me.ledger.transaction() as entries:
-        memory = entries.memory(asked.digest, "home")
+    memory = memory_in(me.ledger, asked, "home")
     hide = KEY.for_survey(asked.digest).hide("home")
     assert memory["last"] == hide("1") and set(memory["answers"]) == {hide("0"), hide("1")}
     assert len(me.ledger.charges()) == 2

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from collector_service import Inside
+from stores import memory_in
 
 import sottovoce as sv
 from sottovoce.collector.sqlite import sqlite_store
@@ -67,8 +68,7 @@ def test_a_device_stays_in_its_cohort_and_pays_for_new_answers(tmp_path: Path) -
     assert len({drink.shape.split(one["drink"])[0] for one in reports}) == 1
     paid = [charge.epsilon for charge in me.ledger.charges() if charge.question == "drink"]
     assert paid == [drink.epsilon_forever] * 2  # A third wave with an old value is free.
-    with me.ledger.transaction() as entries:
-        memory = entries.memory(asked.digest, "drink")
+    memory = memory_in(me.ledger, asked, "drink")
     assert len(memory["answers"]) == 2 and all(len(name) == 64 for name in memory["answers"])
 
 

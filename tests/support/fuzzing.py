@@ -48,9 +48,8 @@ def check(data: bytes) -> None:
     assert set(TO.parser.known.values()) <= GROUPS and TO.document == survey().canonical()
     for name, wave, covariates, row in block.rows if block else ():
         assert len(name) == 16 and covariates in GROUPS and len(row) == TO.layout.width
-        told = wire.Submission(
-            name.hex(), survey().digest, wave, TO.layout.unpack(row), wire.parse(covariates.encode())
-        )
+        public = wire.check_covariates(wire.parse(covariates.encode()), survey())
+        told = wire.Submission(name.hex(), survey().digest, wave, TO.layout.unpack(row), public)
         assert wire.decode(wire.encode(told), survey()) == told
 
 

@@ -37,7 +37,7 @@ class Forking:
     def __init__(self, script: str) -> None:
         self.process = subprocess.Popen(
             [sys.executable, script], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
-            env=os.environ | {"PYTHONPATH": str(Path(__file__).parent)},
+            env=os.environ | {"PYTHONPATH": os.pathsep.join([str(Path(__file__).parent), *filter(None, sys.path)])},
         )  # fmt: skip
 
     def fork(self, order: dict[str, Any]) -> Child:

@@ -24,6 +24,7 @@ from sottovoce.collector.sqlite import sqlite_store
 from sottovoce.core.sealing import PrivateKey
 from sottovoce.device import envelope, wire
 from sottovoce.shuffler import Shuffler, ShufflerStore
+from sottovoce.shuffler.forwarder import Forwarding
 from sottovoce.survey import Survey
 
 ANALYST = PrivateKey(bytes(range(32)))
@@ -131,7 +132,7 @@ def _shuffler(folder: Path, asked: Survey, order: dict[str, Any]) -> None:
     from sottovoce.web.server import listen, run
 
     listener = listen(HOST, 0)
-    timing = {"seconds": 0.05, "refused_seconds": 0.2, "timeout": 5.0}
+    timing: Forwarding = {"seconds": 0.05, "refused_seconds": 0.2, "timeout": 5.0}
     app = Shuffler(shuffler_store(folder, asked), SHUFFLER, order["url"], rate=None, forwarding=timing)
     run(app, listener, lambda: _say(listener.getsockname()[1]))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import json
 import signal
@@ -10,6 +11,7 @@ import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from collector_service import LINES, open_place, request, submission, survey
@@ -169,13 +171,12 @@ def test_what_is_not_http_gets_no_answer_in_the_midst_of_another(strict: Child, 
 def test_what_is_written_after_a_refusal_is_dropped() -> None:
     """A transport that has sent its end raises an error, of which a server would write a page into its log."""
 
-    class Transport:
-        abort = None
-
-        def write(self, data: bytes) -> None:
+    class Ended(asyncio.Transport):
+        def write(self, data: object) -> None:
             raise RuntimeError("Cannot call write() after write_eof()")
 
-    outgoing = Outgoing(Transport(), None)
+    unused: Any = None
+    outgoing = Outgoing(Ended(), unused)
     outgoing.lingering = True
     outgoing.write(b"HTTP/1.1 200 OK\r\n\r\n")
 

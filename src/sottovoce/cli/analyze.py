@@ -1,22 +1,41 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
 import click
 
-from sottovoce.cli.options import FILE, json_option
-from sottovoce.cli.show import print_json, print_result, progress, write_figure
+from sottovoce.cli.options import FILE, PLOTS, json_option
+from sottovoce.cli.show import ErrorOptions, print_json, print_result, progress, write_figure
 from sottovoce.core.errors import FileError, ParameterError, SottovoceError
 from sottovoce.statistics.proportions.intervals import METHODS
 from sottovoce.statistics.proportions.one_proportion import ALTERNATIVES
 
 if TYPE_CHECKING:
     from sottovoce.estimates import Result
-    from sottovoce.statistics.designs import Design
+    from sottovoce.statistics.designs import Design, Greenberg
+    from sottovoce.statistics.hypothesis_result import TestResult
 
-PLOTS = (".svg", ".png", ".pdf")
 SAMPLES = ("1", "2")
+"""What --by says of the two samples of greenberg."""
+
+
+class AnalyzeOptions(TypedDict):
+    """What is asked of the column."""
+
+    design: str
+    weights: str | None
+    by: str | None
+    anchor: str | None
+    anchor_p: str | None
+    missing: str
+    level: float
+    method: str | None
+    simultaneous: bool
+    respondents: bool
+    null: float | None
+    alternative: str
+    explain: bool
 
 
 @click.command()
@@ -41,7 +60,7 @@ SAMPLES = ("1", "2")
 @click.option("--plot", type=FILE, help="Draw the likelihood, or the intervals of several rows: .svg, .png or .pdf.")
 @click.option("--explain", is_flag=True, help="Say in plain words what the design does and promises.")
 @json_option
-def analyze(data: Path, column: str, plot: Path | None, as_json: bool, **asked: Any) -> None:
+def analyze(data: Path, column: str, plot: Path | None, as_json: bool, **asked: Unpack[AnalyzeOptions]) -> None:
     """Analyse the answers to a sensitive question in a column of DATA (CSV, Parquet or Arrow).
 
     The answers are yes and no as they were given, randomized by a survey design. Errors are about the population that
@@ -53,7 +72,9 @@ def analyze(data: Path, column: str, plot: Path | None, as_json: bool, **asked: 
         raise ParameterError(f"{plot}: a plot must end in {', '.join(PLOTS)}, and not be the data")
     design = designs.parse(asked["design"])
     result = _result(design, data, column, asked)
-    errors = {name: asked[name] for name in ("level", "simultaneous")} | {"population": not asked["respondents"]}
+    errors: ErrorOptions = {
+        "level": asked["level"], "simultaneous": asked["simultaneous"], "population": not asked["respondents"],
+    }  # fmt: skip
     tests = _tests(result, asked["null"], asked["alternative"], asked["method"])
     if plot:
         _draw(plot, result, errors)
@@ -68,11 +89,11 @@ def analyze(data: Path, column: str, plot: Path | None, as_json: bool, **asked: 
         click.echo(f"{label}: {test}" if len(tests) > 1 else str(test))
 
 
-def _result(design: Design, data: Path, column: str, asked: dict[str, Any]) -> Result:
+def _result(design: Design, data: Path, column: str, asked: AnalyzeOptions) -> Result:
     from sottovoce.statistics import designs
 
-    roles = {"answers": column, **{role: asked[role] for role in ("weights", "by", "anchor") if asked[role]}}
-    columns = _columns(data, roles)
+    others = {"weights": asked["weights"], "by": asked["by"], "anchor": asked["anchor"]}
+    columns = _columns(data, {"answers": column, **{role: name for role, name in others.items() if name}})
     if "weights" in columns:
         columns["weights"] = [_number(weight, row) for row, weight in enumerate(columns["weights"], 1)]
     try:
@@ -84,18 +105,18 @@ def _result(design: Design, data: Path, column: str, asked: dict[str, Any]) -> R
             if "by" in columns or asked["method"]:
                 raise ParameterError("--by and --method are for designs with one proportion of yes, not custom")
             return design.estimate(columns["answers"], columns.get("weights"), missing=asked["missing"])
-        estimate: Any = design
-        result = estimate.estimate(columns["answers"], columns.get("weights"), columns.get("by"), asked["missing"])
+        yes_or_no: Any = design  # All other designs have one proportion of yes.
+        result = yes_or_no.estimate(columns["answers"], columns.get("weights"), columns.get("by"), asked["missing"])
         return result.using(asked["method"]) if asked["method"] else result  # type: ignore[no-any-return]
     except SottovoceError as error:
         raise type(error)(f"{data}: {error}") from None
 
 
-def _columns(data: Path, roles: dict[str, str]) -> dict[str, list[Any]]:
+def _columns(data: Path, roles: dict[str, str]) -> dict[str, list[object]]:
     from sottovoce import data as files
 
     table = files.Table(data, list(dict.fromkeys(roles.values())))
-    columns: dict[str, list[Any]] = {role: [] for role in roles}
+    columns: dict[str, list[object]] = {role: [] for role in roles}
     for batch in progress(table.batches(), table.progress, "reading"):
         for role, name in roles.items():
             columns[role] += batch.column(name).to_pylist()
@@ -103,13 +124,14 @@ def _columns(data: Path, roles: dict[str, str]) -> dict[str, list[Any]]:
 
 
 def _number(weight: Any, row: int) -> float:
+    """A weight, which is text in a CSV file, and may be anything in others."""
     try:
         return float(weight)
     except (TypeError, ValueError):
         raise FileError(f"row {row}: a weight must be a number, got {weight!r:.40}") from None
 
 
-def _corrected(design: Design, columns: dict[str, list[Any]], asked: dict[str, Any]) -> Result:
+def _corrected(design: Design, columns: dict[str, list[object]], asked: AnalyzeOptions) -> Result:
     from sottovoce.statistics.designs import Crosswise
 
     if not isinstance(design, Crosswise) or asked["by"] or asked["method"]:
@@ -118,7 +140,7 @@ def _corrected(design: Design, columns: dict[str, list[Any]], asked: dict[str, A
     return design.corrected(answers, anchor, asked["anchor_p"], weights, asked["missing"])
 
 
-def _two_samples(design: Any, columns: dict[str, list[Any]], missing: str) -> Result:
+def _two_samples(design: Greenberg, columns: dict[str, list[object]], missing: str) -> Result:
     samples = [str(sample).strip() for sample in columns.get("by", [])]
     if set(samples) != set(SAMPLES):
         found = ", ".join(sorted(set(samples))) or "none"
@@ -128,20 +150,19 @@ def _two_samples(design: Any, columns: dict[str, list[Any]], missing: str) -> Re
                for wanted in SAMPLES]
         for role in ("answers", "weights") if role in columns
     }  # fmt: skip
-    weights = parts.get("weights", [None, None])
-    result: Result = design.estimate(*parts["answers"], *weights, missing=missing)
-    return result
+    (first, second), (weights, other_weights) = parts["answers"], parts.get("weights", (None, None))
+    return design.estimate(first, second, weights, other_weights, missing=missing)
 
 
-def _tests(result: Any, null: float | None, alternative: str, method: str | None) -> dict[str, Any]:
+def _tests(result: Result, null: float | None, alternative: str, method: str | None) -> dict[str, TestResult]:
     if null is None:
         return {}
-    groups = getattr(result, "groups", (result,))
+    groups: Any = getattr(result, "groups", (result,))
     if not all(hasattr(group, "test") for group in groups):
         raise ParameterError("--test is for designs with one proportion of yes")
     return {group.label: group.test(null, alternative, method or "likelihood") for group in groups}
 
 
-def _draw(path: Path, result: Any, errors: dict[str, Any]) -> None:
+def _draw(path: Path, result: Result, errors: ErrorOptions) -> None:
     axes = result.plot_likelihood(errors["level"]) if hasattr(result, "plot_likelihood") else result.plot(**errors)
     write_figure(path, axes.get_figure())

@@ -2,17 +2,19 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
 from sottovoce.cli.options import FILE, json_option
 from sottovoce.cli.show import print_json, print_table
+from sottovoce.core.canonical import JsonObject
 from sottovoce.core.errors import FileError, ParameterError
 
 if TYPE_CHECKING:
     from sottovoce.device.respondent import Respondent
-    from sottovoce.survey import Survey
+    from sottovoce.device.review import Review
+    from sottovoce.survey import Question, Survey
 
 store_option = click.option(
     "--store", type=FILE, required=True, help="Where the device remembers; it is made if it is not there."
@@ -137,7 +139,7 @@ def _published(path: Path) -> Survey:
 
 
 def _pairs(texts: tuple[str, ...]) -> dict[str, str]:
-    """What is said of each name, once."""
+    """The value of each name; a name may be given once."""
     given: dict[str, str] = {}
     for name, value in map(_pair, texts):
         if name in given:
@@ -146,7 +148,7 @@ def _pairs(texts: tuple[str, ...]) -> dict[str, str]:
     return given
 
 
-def _typed(question: Any, text: str) -> Any:
+def _typed(question: Question, text: str) -> object:
     """An answer as its kind has it; several options have commas between them, and quotes around one with a comma."""
     if question.kind == "multiple":
         import csv
@@ -155,7 +157,7 @@ def _typed(question: Any, text: str) -> Any:
     return _value(question, text)
 
 
-def _value(question: Any, text: str) -> Any:
+def _value(question: Question, text: str) -> object:
     """A number where numbers are asked for; what is none stays text, and is refused by its domain."""
     numeric = question.kind == "number" or isinstance(question.values, int)
     listed = () if isinstance(question.values, int) else question.values or ()
@@ -174,7 +176,7 @@ def _pair(text: str) -> tuple[str, str]:
     return name, value
 
 
-def _review(review: Any, as_json: bool) -> None:
+def _review(review: Review, as_json: bool) -> None:
     if as_json:
         return print_json({"survey": review.survey.id, "digest": review.survey.digest, "costs": dict(review.costs),
                            "least": dict(review.least), "new_value_refusal": review.new_value_refusal,
@@ -185,7 +187,7 @@ def _review(review: Any, as_json: bool) -> None:
     return None
 
 
-def guarantees(survey: Survey) -> dict[str, Any]:
+def guarantees(survey: Survey) -> JsonObject:
     """What a survey with a shuffler promises besides, for JSON."""
     return {"guarantee": survey.guarantee.to_dict()} if survey.guarantee else {}
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from sottovoce.cli.options import FILE, json_option, seed_option
+from sottovoce.cli.options import FILE, PLOTS, Asked, json_option, seed_option
 from sottovoce.cli.show import print_json, write_figure
 from sottovoce.core.errors import DomainError, ParameterError
 from sottovoce.mechanisms import FREQUENCIES, Mechanism
@@ -18,12 +18,14 @@ if TYPE_CHECKING:
     from sottovoce.statistics.auditing import AuditResult, TimeAudit
     from sottovoce.statistics.auditing.bench import Progress
 
-PLOTS = (".svg", ".png", ".pdf")
-MANY, FEW = 100_000, 2_000
+SAMPLES, SLOW_SAMPLES = 100_000, 2_000
 """Samples of each answer: by default, and where every report takes a process or a request of its own."""
 
 SAMPLING = ("samples", "level", "repeats", "fresh", "seed")
-"""What an exact audit has no use for."""
+"""Options that an exact audit does not take."""
+
+Values = tuple[Any, ...]
+"""The two answers to tell apart, or none."""
 
 
 @click.command()
@@ -76,15 +78,15 @@ def audit(plot: Path | None, as_json: bool, **asked: Any) -> int:
     return int(found.exceeds)
 
 
-def _audit(asked: dict[str, Any]) -> AuditResult | TimeAudit:
-    """The audit that was asked for: exact where a mechanism is small and nothing is named that samples alone have."""
+def _audit(asked: Asked) -> AuditResult | TimeAudit:
+    """The audit that was asked for: exact where a mechanism is small and no option is about samples."""
     from sottovoce.statistics.auditing import ends
     from sottovoce.statistics.auditing.exact import TooLargeError
 
     randomizer, slow = _randomizer(asked)
     values = _values(randomizer, asked) if asked["values"] else ()
     if asked["time"]:
-        return _timed(randomizer, values, FEW if slow else None, asked)
+        return _timed(randomizer, values, SLOW_SAMPLES if slow else None, asked)
     sampling = {name: asked[name] for name in SAMPLING if asked[name] is not None and asked[name] is not False}
     if asked["exact"]:
         if sampling:
@@ -95,11 +97,11 @@ def _audit(asked: dict[str, Any]) -> AuditResult | TimeAudit:
             with suppress(TooLargeError):
                 return _exact(randomizer, (), asked)
         values = ends(randomizer)
-    return _sampled(randomizer, values, {"samples": FEW if slow else MANY} | sampling, asked)
+    return _sampled(randomizer, values, {"samples": SLOW_SAMPLES if slow else SAMPLES} | sampling, asked)
 
 
-def _timed(randomizer: Any, values: tuple[Any, ...], calls: int | None, asked: dict[str, Any]) -> TimeAudit:
-    """The audit of time. It has no use for what speaks of an epsilon."""
+def _timed(randomizer: object, values: Values, calls: int | None, asked: Asked) -> TimeAudit:
+    """The audit of time. Options about epsilon do not go with it."""
     from sottovoce.statistics.auditing import audit
 
     odd = [name for name in ("level", "repeats", "claimed", "delta", "exact", "fresh", "plot") if asked[name]]
@@ -111,7 +113,7 @@ def _timed(randomizer: Any, values: tuple[Any, ...], calls: int | None, asked: d
         return audit(randomizer, *values, seed=asked["seed"], time=True, progress=progress, **options)
 
 
-def _exact(randomizer: Any, values: tuple[Any, ...], asked: dict[str, Any]) -> AuditResult:
+def _exact(randomizer: object, values: Values, asked: Asked) -> AuditResult:
     from sottovoce.statistics.auditing import audit
 
     if not isinstance(randomizer, Mechanism):
@@ -119,18 +121,17 @@ def _exact(randomizer: Any, values: tuple[Any, ...], asked: dict[str, Any]) -> A
     return audit(randomizer, *values, exact=True, delta=asked["delta"], claimed=asked["claimed"])
 
 
-def _sampled(randomizer: Any, values: tuple[Any, ...], options: dict[str, Any], asked: dict[str, Any]) -> AuditResult:
+def _sampled(randomizer: object, values: Values, options: Asked, asked: Asked) -> AuditResult:
     from sottovoce.statistics.auditing import audit
 
     if not values:
         raise ParameterError("two answers to tell apart are needed: --values X0 X1")
     options |= {"delta": asked["delta"], "claimed": asked["claimed"]}
     with _watched() as progress:
-        found: AuditResult = audit(randomizer, values[0], values[1], progress=progress, **options)
-    return found
+        return audit(randomizer, values[0], values[1], time=False, progress=progress, **options)
 
 
-def _randomizer(asked: dict[str, Any]) -> tuple[Any, bool]:
+def _randomizer(asked: Asked) -> tuple[object, bool]:
     """What is audited, and whether each of its reports takes long."""
     from sottovoce.statistics.auditing import Command, Endpoint
 
@@ -151,7 +152,7 @@ def _randomizer(asked: dict[str, Any]) -> tuple[Any, bool]:
     return (_mechanism(asked) if asked["mechanism"] else _imported(asked["python"])), False
 
 
-def _mechanism(asked: dict[str, Any]) -> Mechanism:
+def _mechanism(asked: Asked) -> Mechanism:
     from sottovoce.mechanisms import build
     from sottovoce.survey.short_form import read_domain, read_mechanism
 
@@ -165,7 +166,7 @@ def _mechanism(asked: dict[str, Any]) -> Mechanism:
     return read_mechanism(path)
 
 
-def _imported(name: str) -> Any:
+def _imported(name: str) -> object:
     """What a module of the working directory, or an installed one, calls by this name."""
     from importlib import import_module
 
@@ -174,7 +175,7 @@ def _imported(name: str) -> Any:
         raise ParameterError(f"a function must be named MODULE:NAME, got {name!r:.60}")
     sys.path.insert(0, str(Path.cwd()))
     try:
-        found: Any = import_module(module)
+        found: object = import_module(module)
         for part in attribute.split("."):
             found = getattr(found, part)
     except Exception as error:
@@ -184,7 +185,7 @@ def _imported(name: str) -> Any:
     return found
 
 
-def _values(randomizer: Any, asked: dict[str, Any]) -> tuple[Any, ...]:
+def _values(randomizer: object, asked: Asked) -> Values:
     """The two answers: text for programs and services; for a mechanism or a function JSON, where it is JSON."""
     first, second = asked["values"]
     if asked["command"] or asked["url"]:
@@ -192,9 +193,9 @@ def _values(randomizer: Any, asked: dict[str, Any]) -> tuple[Any, ...]:
     return _value(randomizer, first), _value(randomizer, second)
 
 
-def _value(randomizer: Any, text: str) -> Any:
+def _value(randomizer: object, text: str) -> object:
     try:
-        value = json.loads(text)
+        value: object = json.loads(text)
     except ValueError:
         return text
     if isinstance(randomizer, Mechanism):

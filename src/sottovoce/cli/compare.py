@@ -3,11 +3,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from fractions import Fraction
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from sottovoce.cli.options import FILE, json_option, seed_option
+from sottovoce.cli.options import FILE, PLOTS, Asked, json_option, seed_option
 from sottovoce.cli.show import MAX_ROWS_SHOWN, print_json, print_table, progress, write_figure
 from sottovoce.core.domain import Domain
 from sottovoce.core.errors import ParameterError
@@ -18,14 +18,15 @@ if TYPE_CHECKING:
     from sottovoce.trust import Comparison, CuratorCurve, ErrorCurve, TrustModel
 
 HISTOGRAMS = ("yes_no", "choice", "ordered")
-PLOTS = (".svg", ".png", ".pdf")
-STRANGERS = {
+NOT_WITH = {
     "--curve": ("data", "column", "n", "probabilities", "zipf", "level"),
     "DATA": ("n", "probabilities", "zipf", "mean", "ns"),
     "--n": ("column", "mean", "ns"),
     "--curve over --curators": ("data", "column", "probabilities", "zipf", "level", "mean", "ns"),
 }
-"""What does not go with a curve, with a file, with answers that are drawn, and with a curve over curators."""
+"""Options that do not go with a curve, with a file, with answers that are drawn, and with a curve over curators."""
+
+Step = TypeVar("Step")
 
 
 @click.command()
@@ -70,14 +71,14 @@ def compare(plot: Path | None, as_json: bool, **asked: Any) -> None:
         raise ParameterError(f"{plot}: a plot must end in {', '.join(PLOTS)}, and not be the data")
     over = "--curve over --curators" if asked["curators"] else "--curve"
     mode = over if asked["curve"] else "DATA" if data else "--n"
-    for name in STRANGERS[mode]:
+    for name in NOT_WITH[mode]:
         if asked[name] is not None and asked[name] is not False:
             raise ParameterError(f"{'DATA' if name == 'data' else f'--{name}'} does not go with {mode}")
     options = {"epsilon": 1.0} | {
         name: asked[name] for name in ("epsilon", "seed", "runs", "level") if asked[name] is not None
     }
     options |= {"track": _track, "models": _models(asked)}
-    make: dict[str, Callable[..., Comparison | ErrorCurve | CuratorCurve]] = {
+    make: dict[str, Callable[[Asked, Asked], Comparison | ErrorCurve | CuratorCurve]] = {
         "--curve": _curve,
         "DATA": _column,
         "--n": _drawn,
@@ -92,7 +93,7 @@ def compare(plot: Path | None, as_json: bool, **asked: Any) -> None:
         _show(result)
 
 
-def _of_survey(asked: dict[str, Any]) -> dict[str, Any]:
+def _of_survey(asked: Asked) -> Asked:
     """What a question of a survey says of itself; nothing without a survey."""
     if asked["survey"] is None:
         if asked["question"] is not None:
@@ -111,7 +112,7 @@ def _of_survey(asked: dict[str, Any]) -> dict[str, Any]:
     return said
 
 
-def _question(asked: dict[str, Any]) -> tuple[Survey, Question]:
+def _question(asked: Asked) -> tuple[Survey, Question]:
     """A survey as if it were published now, and the question of it that is asked."""
     from sottovoce.survey import Survey
 
@@ -124,7 +125,7 @@ def _question(asked: dict[str, Any]) -> tuple[Survey, Question]:
     return survey, item
 
 
-def _curve(asked: dict[str, Any], options: dict[str, Any]) -> ErrorCurve:
+def _curve(asked: Asked, options: Asked) -> ErrorCurve:
     """The error over n."""
     from sottovoce.trust import error_curve
 
@@ -132,7 +133,7 @@ def _curve(asked: dict[str, Any], options: dict[str, Any]) -> ErrorCurve:
     return error_curve(domain=_domain(asked), measure="mean" if asked["mean"] else "frequency", **options)
 
 
-def _over_curators(asked: dict[str, Any], options: dict[str, Any]) -> CuratorCurve:
+def _over_curators(asked: Asked, options: Asked) -> CuratorCurve:
     """The error over the number of curators, with noise of each and in a secure sum."""
     from sottovoce.trust import curator_curve
 
@@ -141,7 +142,7 @@ def _over_curators(asked: dict[str, Any], options: dict[str, Any]) -> CuratorCur
     return curator_curve(ks=_numbers("--curators", asked["curators"]), **options)
 
 
-def _column(asked: dict[str, Any], options: dict[str, Any]) -> Comparison:
+def _column(asked: Asked, options: Asked) -> Comparison:
     """The answers of a file, counted in parts."""
     from sottovoce import data as files
     from sottovoce.core.lazy import numpy as np
@@ -159,7 +160,7 @@ def _column(asked: dict[str, Any], options: dict[str, Any]) -> Comparison:
     return compare(dict(zip(domain.labels, counts.tolist(), strict=True)), **options)
 
 
-def _drawn(asked: dict[str, Any], options: dict[str, Any]) -> Comparison:
+def _drawn(asked: Asked, options: Asked) -> Comparison:
     """Answers that are drawn. Probabilities alone are those of as many values, numbered from 0."""
     from sottovoce.trust import compare, zipf
 
@@ -173,19 +174,18 @@ def _drawn(asked: dict[str, Any], options: dict[str, Any]) -> Comparison:
     return compare(domain or len(chances), n=asked["n"], probabilities=chances or None, **options)
 
 
-def _domain(asked: dict[str, Any]) -> Any:
+def _domain(asked: Asked) -> Domain | None:
     from sottovoce.survey.short_form import read_domain
 
-    if isinstance(asked["domain"], Domain):
-        return asked["domain"]
-    if asked["domain"] is not None:
-        return read_domain(asked["domain"], asked["missing"] or "refuse")
+    domain = asked["domain"]  # That of a survey's question is one already.
+    if domain is not None:
+        return domain if isinstance(domain, Domain) else read_domain(domain, asked["missing"] or "refuse")
     if asked["missing"] and not asked["data"]:
         raise ParameterError("--missing goes with DATA or a --domain")
     return None
 
 
-def _models(asked: dict[str, Any]) -> tuple[TrustModel, ...]:
+def _models(asked: Asked) -> tuple[TrustModel, ...]:
     from sottovoce.trust import Central, Federated, Local, Parties, SecureSum, Shuffle
 
     curators = (_numbers("--curators", asked["curators"]) or [10])[0]
@@ -203,10 +203,11 @@ def _models(asked: dict[str, Any]) -> tuple[TrustModel, ...]:
     return tuple(known[name]() for name in names)
 
 
-def _track(steps: Sequence[Any]) -> Iterator[Any]:
+def _track(steps: Sequence[Step]) -> Iterator[Step]:
+    """Pass steps on, with a bar that shows how many are done."""
     done = 0
 
-    def counted() -> Iterator[Any]:
+    def counted() -> Iterator[Step]:
         nonlocal done
         for step in steps:
             done += 1
@@ -215,7 +216,7 @@ def _track(steps: Sequence[Any]) -> Iterator[Any]:
     return progress(counted(), lambda: done / len(steps), "measuring")
 
 
-def _numbers(name: str, text: str | None) -> list[Any]:
+def _numbers(name: str, text: str | None) -> list[Any]:  # Whole or not: who asks for them checks.
     """Numbers with commas between them, fractions among them; whole ones as such."""
     if text is None:
         return []

@@ -3,7 +3,7 @@ from __future__ import annotations
 import socket
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 import click
@@ -11,12 +11,14 @@ import click
 from sottovoce.cli.options import FILE, json_option
 from sottovoce.cli.serve import FOLDER
 from sottovoce.cli.show import print_json
+from sottovoce.core.canonical import JsonObject
 from sottovoce.core.errors import FileError, ParameterError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from sottovoce.curators import Card, CuratorData
+    from sottovoce.curators.app import CuratorApp
     from sottovoce.survey import Survey
 
 
@@ -69,7 +71,7 @@ def curator(
     except OSError as error:
         raise FileError(f"{home}: cannot be made: {error.strerror}") from None
     identity, asking = Identity.at(home / "key"), None if coordinator is None else Card.from_text(coordinator)
-    record: dict[str, Any] = {"name": name, "key": str(identity.card)}
+    record: JsonObject = {"name": name, "key": str(identity.card)}
     if data is None:
         _announce(record, as_json)
         return
@@ -145,7 +147,7 @@ def _names(name: str, host: str, peers: Path) -> Callable[[], list[str]]:
     return names
 
 
-def _serve(app: Any, host: str, port: int, record: dict[str, Any], as_json: bool) -> None:
+def _serve(app: CuratorApp, host: str, port: int, record: JsonObject, as_json: bool) -> None:
     from sottovoce.web.server import listen, run
 
     listener = listen(host, port)
@@ -154,7 +156,7 @@ def _serve(app: Any, host: str, port: int, record: dict[str, Any], as_json: bool
     run(app, listener, lambda: _announce(record, as_json))
 
 
-def _announce(record: dict[str, Any], as_json: bool) -> None:
+def _announce(record: JsonObject, as_json: bool) -> None:
     if as_json:
         print_json(record)
     else:

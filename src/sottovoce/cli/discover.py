@@ -2,24 +2,24 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
 from sottovoce.cli.estimate import report_files, tally_here
 from sottovoce.cli.options import FILE, json_option, refuse
-from sottovoce.cli.show import MAX_ROWS_SHOWN, print_json, print_table, write_figure
+from sottovoce.cli.show import MAX_ROWS_SHOWN, ErrorOptions, print_json, print_table, write_figure
 from sottovoce.core.domain import Text
 from sottovoce.core.errors import ParameterError
 from sottovoce.estimates.hashed import CORRECTIONS
 
 if TYPE_CHECKING:
+    from sottovoce.estimates import HashedEstimate, Result
     from sottovoce.estimates.tally import Tally
     from sottovoce.mechanisms import Mechanism
-    from sottovoce.statistics.discovery import Found
 
-ASKING = ("people", "rounds", "epsilon", "max_bytes", "salt")
-SHOWING = ("limit", "surely", "correction", "level", "population", "output", "plot")
+ASKING_OPTIONS = ("people", "rounds", "epsilon", "max_bytes", "salt")
+SHOWING_OPTIONS = ("limit", "surely", "correction", "level", "population", "output", "plot")
 
 
 @click.command()
@@ -89,12 +89,12 @@ def discover(
     if following is not None:
         _ask_next(following, tallies, people, rounds, alphabet, salt, as_json)
         return
-    found: Found = find(tallies, level=level, correction=correction, alphabet=alphabet)
-    errors: dict[str, Any] = {"level": level, "population": population}
+    found = find(tallies, level=level, correction=correction, alphabet=alphabet)
+    errors: ErrorOptions = {"level": level, "population": population}
     mechanisms = [tally.mechanism.to_dict() for tally in tallies]
     asked = {"mechanism": mechanisms[0]} if len(mechanisms) == 1 else {"rounds": mechanisms}
     record = {"question": name, **asked, **found.to_dict(**errors)}
-    shown: Any = found.surely(surely, level) if surely else found
+    shown: HashedEstimate = found.surely(surely, level) if surely else found
     sure, caption = len(shown), shown.caption  # Of all of them, however few are shown.
     shown = shown.top(limit) if limit and len(shown) else shown
     if output:
@@ -117,9 +117,9 @@ def discover(
 def _check_options(path: Path | None, people: int | None, epsilon: float | None, begun: bool) -> None:
     """Either something is asked next or something is shown, and the options are about one of them."""
     if path is None:
-        refuse(ASKING, "goes with --next")
+        refuse(ASKING_OPTIONS, "goes with --next")
         return
-    refuse(SHOWING, "does not go with --next, which shows no values")
+    refuse(SHOWING_OPTIONS, "does not go with --next, which shows no values")
     if begun:
         refuse(("epsilon", "max_bytes"), "is for the first round, and the same in those after it")
     else:
@@ -132,7 +132,7 @@ def _check_options(path: Path | None, people: int | None, epsilon: float | None,
         raise ParameterError("the first round needs an --epsilon")
 
 
-def _draw(path: Path, shown: Any, caption: str, errors: dict[str, Any]) -> None:
+def _draw(path: Path, shown: HashedEstimate, caption: str, errors: ErrorOptions) -> None:
     from sottovoce.estimates.render import INK, panels
 
     figure, axes = panels([max(len(shown), 1)])
@@ -143,22 +143,25 @@ def _draw(path: Path, shown: Any, caption: str, errors: dict[str, Any]) -> None:
 
 def _ask_next(
     path: Path | None,
-    tallies: list[Tally[Any]],
+    tallies: list[Tally[Result]],
     people: int | None,
     rounds: int,
     alphabet: str | None,
     salt: str,
     as_json: bool,
-    **first: Any,
+    epsilon: float | None = None,
+    domain: Text | None = None,
 ) -> None:
-    """Write what is asked next, and say of whom."""
+    """Write what is asked next, and say of whom. Rounds after the first have the epsilon and the domain of that one."""
     from sottovoce.data import writing
+    from sottovoce.mechanisms import Discovery
     from sottovoce.statistics.discovery import Rounds
 
-    assert path is not None and people is not None  # noqa: S101
-    m: Any = tallies[0].mechanism if tallies else None
-    given = first or {"epsilon": m.epsilon, "domain": m.domain}
-    ask = Rounds(people, rounds=rounds, alphabet=alphabet, salt=salt, **given).ask(tallies)
+    first = tallies[0].mechanism if tallies else None
+    if isinstance(first, Discovery):
+        epsilon, domain = first.epsilon, first.domain
+    assert path is not None and people is not None and epsilon is not None  # noqa: S101
+    ask = Rounds(people, epsilon, rounds, salt, domain, alphabet).ask(tallies)
     with writing(path) as part:
         part.write_text(json.dumps(ask.mechanism.to_dict(), indent=2) + "\n", "utf-8")
     if as_json:
@@ -170,7 +173,7 @@ def _ask_next(
     click.echo(f"{path}: {number}: ask {ask.people:,} people who have not answered for {asked}")
 
 
-def _tallies(reports: list[Path], question: str | None) -> tuple[str, list[Tally[Any]]]:
+def _tallies(reports: list[Path], question: str | None) -> tuple[str, list[Tally[Result]]]:
     """A tally for each round: files with the same mechanisms are of one."""
     from sottovoce.data import ReportFile
 

@@ -3,18 +3,21 @@ from __future__ import annotations
 import json
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
 from sottovoce.cli.options import FILE, json_option
-from sottovoce.cli.show import print_json, print_result, progress_bar, write_figure
+from sottovoce.cli.show import ErrorOptions, print_json, print_result, progress_bar, write_figure
+from sottovoce.core.canonical import JsonObject
 from sottovoce.core.errors import ParameterError
 from sottovoce.estimates import Estimate, HashedEstimate
 from sottovoce.estimates.postprocess import STEPS
 from sottovoce.estimates.render import label_text
 
 if TYPE_CHECKING:
+    import pyarrow as pa
+
     from sottovoce.core.domain import Domain, Label
     from sottovoce.estimates import Result
     from sottovoce.estimates.tally import Tally
@@ -78,7 +81,7 @@ def estimate(
     if (steps or sort or top) and not any(isinstance(result, kinds) for result in results.values()):
         raise ParameterError("--postprocess, --sort and --top are for frequencies, and there are none here")
     results = {name: _arranged(result, steps, sort, top) for name, result in results.items()}
-    errors: dict[str, Any] = {"level": level, "simultaneous": simultaneous, "population": population}
+    errors: ErrorOptions = {"level": level, "simultaneous": simultaneous, "population": population}
     asked = _asked(results, quantiles, ranges, level, population)
     record = {
         "questions": [
@@ -117,7 +120,7 @@ def report_files(reports: tuple[Path, ...], output: Path | None, plot: Path | No
     return found
 
 
-def _tallied(paths: list[Path], engine: str, master: str | None) -> dict[str, Tally[Any]]:
+def _tallied(paths: list[Path], engine: str, master: str | None) -> dict[str, Tally[Result]]:
     """The tally of each question, counted in this process or on Spark."""
     if engine == "spark":
         from sottovoce.data import spark
@@ -128,15 +131,15 @@ def _tallied(paths: list[Path], engine: str, master: str | None) -> dict[str, Ta
     return tally_here(paths)
 
 
-def tally_here(paths: list[Path]) -> dict[str, Tally[Any]]:
+def tally_here(paths: list[Path]) -> dict[str, Tally[Result]]:
     from sottovoce.data import tally_files
 
     with progress_bar("counting") as show:
         return tally_files(paths, progress=show)
 
 
-def _estimated(tallies: dict[str, Tally[Any]], values: Path | None, method: str | None) -> dict[str, Result]:
-    """What each tally tells; about text it tells something of the values that are named."""
+def _estimated(tallies: dict[str, Tally[Result]], values: Path | None, method: str | None) -> dict[str, Result]:
+    """What each tally tells; about text, it tells of the values that are named."""
     from sottovoce.mechanisms.text.cohorts import Cohorts
 
     texts = [name for name, tally in tallies.items() if isinstance(tally.mechanism, Cohorts)]
@@ -149,7 +152,7 @@ def _estimated(tallies: dict[str, Tally[Any]], values: Path | None, method: str 
     return {name: tally.estimate(**options if name in texts else {}) for name, tally in tallies.items()}
 
 
-def _finds(tally: Tally[Any]) -> bool:
+def _finds(tally: Tally[Result]) -> bool:
     from sottovoce.mechanisms import Discovery
 
     return isinstance(tally.mechanism, Discovery)
@@ -176,12 +179,12 @@ def _arranged(result: Result, steps: tuple[str, ...], sort: bool, top: int | Non
 
 def _asked(
     results: dict[str, Result], quantiles: tuple[float, ...], ranges: tuple[str, ...], level: float, population: bool
-) -> dict[str, dict[str, Any]]:
+) -> dict[str, JsonObject]:
     """The quantiles and ranges asked for, of each question that has an order."""
     from sottovoce.estimates import Distribution
     from sottovoce.estimates.range_estimate import RangeEstimate
 
-    found: dict[str, dict[str, Any]] = {name: {} for name in results}
+    found: dict[str, JsonObject] = {name: {} for name in results}
     for name, result in results.items():
         if quantiles and isinstance(result, RangeEstimate | Distribution):
             found[name]["quantiles"] = [result.quantile_row(q, level, population) for q in quantiles]
@@ -203,7 +206,7 @@ def _ends(text: str, domain: Domain) -> tuple[Label, Label]:
     raise ParameterError(f"--range must be FIRST:LAST, two of the {len(labels):,} values, got {text!r}")
 
 
-def _print_asked(asked: dict[str, Any], level: float) -> None:
+def _print_asked(asked: JsonObject, level: float) -> None:
     for row in asked.get("quantiles", ()):
         low, value, high = (label_text(_rounded(row[key])) for key in ("low", "value", "high"))
         click.echo(f"quantile {row['q']:g}: {value} ({100 * level:g}% interval {low} .. {high})")
@@ -212,11 +215,11 @@ def _print_asked(asked: dict[str, Any], level: float) -> None:
                    f"({100 * level:g}% interval {row['low']:.4f} .. {row['high']:.4f})")  # fmt: skip
 
 
-def _rounded(value: Any) -> Any:
+def _rounded(value: object) -> object:
     return f"{value:.6g}" if isinstance(value, float) else value
 
 
-def _write_estimates(path: Path, results: dict[str, Result], errors: dict[str, Any], record: dict[str, Any]) -> None:
+def _write_estimates(path: Path, results: dict[str, Result], errors: ErrorOptions, record: JsonObject) -> None:
     from sottovoce import data as files
 
     if path.suffix == ".json":
@@ -230,7 +233,7 @@ def _write_estimates(path: Path, results: dict[str, Result], errors: dict[str, A
     files.write_table(path, table)
 
 
-def _joined(results: dict[str, Result], errors: dict[str, Any]) -> Any:
+def _joined(results: dict[str, Result], errors: ErrorOptions) -> pa.Table:
     """The estimates of several questions in one table."""
     from sottovoce.core.lazy import pyarrow as pa
 
@@ -243,7 +246,7 @@ def _joined(results: dict[str, Result], errors: dict[str, Any]) -> Any:
     return pa.Table.from_pylist(rows)
 
 
-def _write_plot(path: Path, results: dict[str, Result], errors: dict[str, Any]) -> None:
+def _write_plot(path: Path, results: dict[str, Result], errors: ErrorOptions) -> None:
     from sottovoce.estimates.render import panels
 
     figure, axes = panels([len(result.rows(**errors)) for result in results.values()])

@@ -2,14 +2,14 @@ from __future__ import annotations
 
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, TypedDict, Unpack
 
 import click
 
-from sottovoce.cli.compare import PLOTS
 from sottovoce.cli.key import read_key
-from sottovoce.cli.options import FILE, json_option
+from sottovoce.cli.options import FILE, PLOTS, json_option, refuse
 from sottovoce.cli.show import MAX_ROWS_SHOWN, print_json, print_table, write_figure
+from sottovoce.core.canonical import JsonObject
 from sottovoce.core.errors import ParameterError, Refusal, SottovoceError
 
 if TYPE_CHECKING:
@@ -19,8 +19,32 @@ if TYPE_CHECKING:
     from sottovoce.survey import Survey
     from sottovoce.trust.federated import Query
 
-SETTLED = ("name", "column", "domain", "low", "high", "steps", "epsilon", "threshold", "dropouts", "noise", "sharing")
-"""What a survey says itself."""
+TASK_OPTIONS = (
+    "name", "column", "domain", "low", "high", "steps", "epsilon", "threshold", "dropouts", "noise", "sharing",
+)  # fmt: skip
+"""Options about a task, which a survey says itself."""
+
+
+class FederateOptions(TypedDict):
+    """What is asked of the curators, and how."""
+
+    questions: tuple[str, ...]
+    wave: int | None
+    name: str | None
+    column: str | None
+    domain: str | None
+    low: float | None
+    high: float | None
+    steps: int | None
+    epsilon: float | None
+    threshold: int | None
+    dropouts: int | None
+    noise: str | None
+    sharing: str | None
+    level: float
+    key: Path | None
+    timeout: float
+    attempts: int
 
 
 @click.command()
@@ -48,7 +72,9 @@ SETTLED = ("name", "column", "domain", "low", "high", "steps", "epsilon", "thres
 @click.option("--attempts", type=click.IntRange(1, 20), default=4, show_default=True, help="How often to ask for it.")
 @click.option("--plot", type=FILE, help="Draw it: .svg, .png or .pdf.")
 @json_option
-def federate(peers: Path, survey: Path | None, plot: Path | None, as_json: bool, **asked: Any) -> None:
+def federate(
+    peers: Path, survey: Path | None, plot: Path | None, as_json: bool, **asked: Unpack[FederateOptions]
+) -> None:
     """Have the curators in PEERS add up answers, with noise inside the sum, and publish the estimate.
 
     What is asked are the questions of a --survey, or one --column. The curators (`sotto curator`) check the task, and
@@ -93,14 +119,12 @@ def _ask_all(
         raise Refusal(f"{len(refused)} of {len(tasks)} questions have no result: {by_reason(refused)}")
 
 
-def _task(asked: dict[str, Any], cards: Mapping[str, Card]) -> Task:
+def _task(asked: FederateOptions, cards: Mapping[str, Card]) -> Task:
     """The task about a column."""
     from sottovoce.curators import Task
     from sottovoce.trust.federated import Parties
 
-    for name in ("questions", "wave"):
-        if asked[name] not in (None, ()):
-            raise ParameterError(f"--{name.removesuffix('s')} goes with a --survey")
+    refuse(("questions", "wave"), "goes with a --survey")
     if asked["name"] is None or asked["column"] is None:
         raise ParameterError("name a --survey, or the --id of a task and its --column")
     parties = Parties(len(cards), asked["threshold"], asked["dropouts"], asked["noise"] or "divisible",
@@ -109,14 +133,12 @@ def _task(asked: dict[str, Any], cards: Mapping[str, Card]) -> Task:
     return Task(asked["name"], asked["column"], _query(asked), epsilon, parties, cards)
 
 
-def _survey_tasks(path: Path, asked: dict[str, Any], cards: Mapping[str, Card]) -> tuple[Survey, list[Task]]:
+def _survey_tasks(path: Path, asked: FederateOptions, cards: Mapping[str, Card]) -> tuple[Survey, list[Task]]:
     """The survey, and a task for each question of it that is asked."""
     from sottovoce.curators.survey_task import check_federated, check_open, survey_task
     from sottovoce.survey import Survey
 
-    for name in SETTLED:
-        if asked[name] is not None:
-            raise ParameterError(f"--{'id' if name == 'name' else name} does not go with a survey, which says it all")
+    refuse(TASK_OPTIONS, "does not go with a survey, which says it all")
     survey = Survey.read(path)
     try:
         check_federated(survey)
@@ -127,19 +149,19 @@ def _survey_tasks(path: Path, asked: dict[str, Any], cards: Mapping[str, Card]) 
         raise type(error)(f"{path}: {error}") from None
 
 
-def _query(asked: dict[str, Any]) -> Query:
+def _query(asked: FederateOptions) -> Query:
     from sottovoce.survey.short_form import read_domain
     from sottovoce.trust.federated import Average, Histogram
 
-    numbers = [asked["low"], asked["high"]]
-    if asked["domain"] is not None and numbers == [None, None]:
-        return Histogram(tuple(map(str, read_domain(asked["domain"], "refuse").labels)))
-    if asked["domain"] is not None or None in numbers:
+    domain, low, high = asked["domain"], asked["low"], asked["high"]
+    if domain is not None and low is None and high is None:
+        return Histogram(tuple(map(str, read_domain(domain, "refuse").labels)))
+    if domain is not None or low is None or high is None:
         raise ParameterError("name the --domain of values to count, or the --low and --high ends of a number")
-    return Average(asked["low"], asked["high"], 100 if asked["steps"] is None else asked["steps"])
+    return Average(low, high, 100 if asked["steps"] is None else asked["steps"])
 
 
-def _publish(results: Sequence[FederatedResult], plot: Path | None, record: dict[str, Any] | None) -> None:
+def _publish(results: Sequence[FederatedResult], plot: Path | None, record: JsonObject | None) -> None:
     """Draw the results if asked to, and print them: for programs if there is a record, otherwise for people."""
     if plot and results:
         from sottovoce.estimates.render import panels

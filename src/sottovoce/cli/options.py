@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Container
 from pathlib import Path
+from typing import Any, TypeAlias
 
 import click
 from click.core import ParameterSource
@@ -11,6 +12,12 @@ from click.core import ParameterSource
 from sottovoce.core.errors import ParameterError
 
 FILE = click.Path(path_type=Path, dir_okay=False)
+PLOTS = (".svg", ".png", ".pdf")
+"""What the name of a plot may end in."""
+
+Asked: TypeAlias = dict[str, Any]
+"""The options of a command by the names of its parameters. Click has checked each by its own type."""
+
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON instead of text.")
 seed_option = click.option(
     "--seed", type=click.IntRange(min=0), help="Simulate with this seed. Such reports say so, and protect nobody."
@@ -29,7 +36,7 @@ def given() -> dict[str, str]:
 
 
 def refuse(names: Container[str], why: str) -> None:
-    """Refuse options that would have no effect here: whoever gives one takes it to have been heeded."""
+    """Refuse options that would have no effect here: whoever gives one expects it to have an effect."""
     for name, written in given().items():
         if name in names:
             raise ParameterError(f"{written} {why}")

@@ -5,10 +5,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from sottovoce.cli.options import FILE, json_option, refuse
+from sottovoce.cli.options import FILE, PLOTS, Asked, json_option, refuse
 from sottovoce.cli.plan_changes import asks_for_changes, plan_changes
 from sottovoce.cli.plan_texts import NAMES, plan_texts
 from sottovoce.cli.show import console, print_json, print_table, write_figure
+from sottovoce.core.canonical import JsonObject
 from sottovoce.core.errors import ParameterError
 from sottovoce.core.privacy import compose
 from sottovoce.mechanisms import Mean, Mechanism
@@ -17,9 +18,9 @@ from sottovoce.statistics.planning.families import MECHANISMS
 from sottovoce.statistics.planning.terms import METHODS, TESTS
 
 if TYPE_CHECKING:
+    from sottovoce.core.domain import Domain
     from sottovoce.statistics.planning import Finding, Plan
 
-PLOTS = (".svg", ".png", ".pdf")
 QUANTITIES = ("epsilon", "n", "margin", "effect", "power")
 TERMS = ("level", "proportion", "population", "method", "test", "correlation", "simultaneous")
 RULES = ("budget", "waves", "memoized")
@@ -92,7 +93,7 @@ def plan(**asked: Any) -> int:
     return int(asked["strict"] and any(finding.severity == "error" for finding in findings))
 
 
-def _one(asked: dict[str, Any]) -> list[Finding]:
+def _one(asked: Asked) -> list[Finding]:
     """One question: solve, draw, print."""
     from sottovoce.statistics import planning
 
@@ -112,7 +113,7 @@ def _one(asked: dict[str, Any]) -> list[Finding]:
     return findings
 
 
-def _options(asked: dict[str, Any]) -> dict[str, Any]:
+def _options(asked: Asked) -> Asked:
     """Parameters of the design that have no option of their own, numbers among them as exact fractions."""
     from fractions import Fraction
 
@@ -128,13 +129,13 @@ def _options(asked: dict[str, Any]) -> dict[str, Any]:
     return options
 
 
-def _domain(text: str | None) -> Any:
+def _domain(text: str | None) -> Domain | None:
     from sottovoce.survey.short_form import read_domain
 
     return None if text is None else read_domain(text, "refuse")
 
 
-def _record(made: Plan, findings: list[Finding], asked: dict[str, Any]) -> dict[str, Any]:
+def _record(made: Plan, findings: list[Finding], asked: Asked) -> JsonObject:
     record = made.to_dict() | {"posterior": made.posterior(asked["prior"])._asdict()}
     if asked["table"]:
         rows = made.to_frame("arrow").to_pylist()
@@ -144,7 +145,7 @@ def _record(made: Plan, findings: list[Finding], asked: dict[str, Any]) -> dict[
     return record | {"findings": [finding.to_dict() for finding in findings]}
 
 
-def _show(made: Plan, findings: list[Finding], asked: dict[str, Any]) -> None:
+def _show(made: Plan, findings: list[Finding], asked: Asked) -> None:
     everything = not asked["table"] and not asked["words"]
     out, text = console(), made.words(asked["prior"])
     if everything:
@@ -165,7 +166,7 @@ def _show_findings(findings: list[Finding]) -> None:
         click.echo(str(finding))
 
 
-def _several(asked: dict[str, Any]) -> list[Finding]:
+def _several(asked: Asked) -> list[Finding]:
     """The questions of a file: what each costs, how sharp its result is with n people, and what is wrong."""
     from sottovoce.statistics import planning
     from sottovoce.survey import short_form
@@ -187,7 +188,7 @@ def _several(asked: dict[str, Any]) -> list[Finding]:
 
 
 def _show_several(
-    mechanisms: dict[str, Mechanism], margins: dict[str, float], findings: list[Finding], asked: dict[str, Any]
+    mechanisms: dict[str, Mechanism], margins: dict[str, float], findings: list[Finding], asked: Asked
 ) -> None:
     """A row for each question; "-" where planning knows no margin, as for a distribution."""
     total = compose(m.epsilon for m in mechanisms.values())

@@ -4,24 +4,25 @@ from __future__ import annotations
 
 import math
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from sottovoce.cli.options import Asked
 from sottovoce.cli.show import print_json, print_table
 from sottovoce.core.errors import ParameterError
 
 if TYPE_CHECKING:
     from sottovoce.survey.memoized_questions import FollowedChanges
 
-NEEDED = ("budget", "n", "domain")
+NEEDED_OPTIONS = ("budget", "n", "domain")
 
 
-def asks_for_changes(asked: dict[str, Any]) -> bool:
+def asks_for_changes(asked: Asked) -> bool:
     """Whether the question is how many changes to follow: nothing else is left to solve for."""
     solved = ("epsilon", "margin", "effect", "power", "questions", "design", "mechanism")
     return bool(asked["memoized"] and asked["waves"] > 1 and not any(asked[name] for name in solved))
 
 
-def plan_changes(asked: dict[str, Any]) -> None:
+def plan_changes(asked: Asked) -> None:
     """A row for each number of changes: what a permanent answer and a report cost, and the error of one wave."""
     from sottovoce.statistics.planning import expected_frozen
     from sottovoce.statistics.planning.terms import number, whole
@@ -29,9 +30,11 @@ def plan_changes(asked: dict[str, Any]) -> None:
     from sottovoce.survey.question import Question
     from sottovoce.survey.short_form import read_domain
 
-    for name in NEEDED:
+    for name in NEEDED_OPTIONS:
         if asked[name] is None:
-            raise ParameterError(f"how many changes to follow depends on --{', --'.join(NEEDED)}: give --{name} too")
+            raise ParameterError(
+                f"how many changes to follow depends on --{', --'.join(NEEDED_OPTIONS)}: give --{name} too"
+            )
     budget, n = number("budget", asked["budget"], 0, math.inf, strictly=True), whole("n", asked["n"])
     item, waves, rate = (
         Question("answer", "answer", "choice", memoize=True),

@@ -9,23 +9,25 @@ import threading
 from collections.abc import Callable
 from fractions import Fraction
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
 from sottovoce.cli.options import json_option
 from sottovoce.cli.serve import FOLDER, listening
 from sottovoce.cli.show import print_result
+from sottovoce.core.canonical import JsonObject
 from sottovoce.core.errors import FileError, ParameterError
 
 if TYPE_CHECKING:
     import socket
 
+    from sottovoce.collector.poll import Answer
     from sottovoce.survey import Survey
 
 EVERYBODY = "0.0.0.0"  # noqa: S104
-SETTLE = 1.0
-"""Seconds after the last simulated vote, so that a page shows it."""
+LAST_VOTE_SECONDS = 1.0
+"""Time between the last simulated vote and the end, so that a page shows it."""
 
 
 def _bounds(text: str | None) -> tuple[float, float] | None:
@@ -157,7 +159,7 @@ class _Show:
 
 
 def _begin(
-    show: _Show, answers: list[Any], seconds: float, duration: float | None, ended: threading.Event
+    show: _Show, answers: list[Answer], seconds: float, duration: float | None, ended: threading.Event
 ) -> Callable[[], None]:
     """What happens when the server has started: the news, simulated voters, and an end in time."""
     from sottovoce.collector import poll as polls
@@ -165,7 +167,7 @@ def _begin(
     def simulate() -> None:
         polls.vote(show.reports, answers, seconds, ended)
         if duration is None and not sys.stdout.isatty():
-            stop(SETTLE)
+            stop(LAST_VOTE_SECONDS)
 
     def stop(after: float) -> None:
         if not ended.wait(after):
@@ -192,7 +194,7 @@ def _serve(data: Path, survey: Survey, listener: socket.socket, address: str, st
     run(app, listener, started, drain_seconds=3, connections_per_address=10_000)
 
 
-def _write(stem: Path, record: dict[str, Any], page: str) -> list[str]:
+def _write(stem: Path, record: JsonObject, page: str) -> list[str]:
     from sottovoce import data as files
 
     written = []

@@ -1,22 +1,28 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Literal
 
 import click
 
 from sottovoce.cli.options import FILE, given, json_option, refuse, seed_option
 from sottovoce.cli.show import print_json, progress_bar
+from sottovoce.core.canonical import JsonObject
 from sottovoce.core.errors import ParameterError
 from sottovoce.estimates.render import plural
 
 if TYPE_CHECKING:
     from sottovoce.data import RandomizedFile
     from sottovoce.survey import Survey
-    from sottovoce.survey.short_form import ColumnQuestion
+    from sottovoce.survey.short_form import ColumnOptions, ColumnQuestion
 
-ANSWERS = ("column", "lines", "plan", "survey")
-OF_A_QUESTION = ("missing", "outside", "mechanism", "max_bits")
+ANSWER_OPTIONS = ("column", "lines", "plan", "survey")
+QUESTION_OPTIONS: tuple[Literal["missing", "outside", "mechanism", "max_bits"], ...] = (
+    "missing",
+    "outside",
+    "mechanism",
+    "max_bits",
+)
 
 
 @click.command()
@@ -65,12 +71,14 @@ def randomize(
     """
     from sottovoce.data import randomize_file
 
-    if len(set(ANSWERS) & set(given())) != 1:
+    if len(set(ANSWER_OPTIONS) & set(given())) != 1:
         raise ParameterError("name the answers by one of --column, --question, --questions or --survey")
     if domain and not column:
         raise ParameterError("--domain goes with --column; a question names its own values")
-    options = {"missing": missing, "outside": outside, "mechanism": mechanism, "max_bits": max_bits}
-    options = {name: value for name, value in options.items() if name in given()}
+    options: ColumnOptions = {"missing": missing, "outside": outside, "mechanism": mechanism, "max_bits": max_bits}
+    for option in QUESTION_OPTIONS:
+        if option not in given():
+            del options[option]
     questions = _survey(survey) if survey else _questions(column, domain, lines, plan, options)
     with progress_bar("randomizing") as show:
         made = randomize_file(data, output, questions, epsilon, seed=seed, progress=show)
@@ -91,7 +99,7 @@ def _survey(path: Path) -> Survey:
     from sottovoce.survey import Survey
     from sottovoce.survey.checks import about
 
-    refuse(("epsilon", *OF_A_QUESTION), "does not go with --survey, which says it itself")
+    refuse(("epsilon", *QUESTION_OPTIONS), "does not go with --survey, which says it itself")
     asked = Survey.read(path)
     if asked.published:
         return asked
@@ -102,7 +110,7 @@ def _survey(path: Path) -> Survey:
 
 
 def _questions(
-    column: str | None, domain: str | None, lines: tuple[str, ...], plan: Path | None, options: dict[str, Any]
+    column: str | None, domain: str | None, lines: tuple[str, ...], plan: Path | None, options: ColumnOptions
 ) -> list[ColumnQuestion]:
     from sottovoce.survey import short_form
 
@@ -111,11 +119,11 @@ def _questions(
     if plan is None:
         return short_form.parse_all(lines, **options)
     if options:
-        raise ParameterError(f"with --questions, these options stand in the file: {', '.join(OF_A_QUESTION)}")
+        raise ParameterError(f"with --questions, these options stand in the file: {', '.join(QUESTION_OPTIONS)}")
     return short_form.read(plan)
 
 
-def _record(made: RandomizedFile) -> dict[str, Any]:
+def _record(made: RandomizedFile) -> JsonObject:
     questions = {name: {"bits": m.bits, **m.to_dict()} for name, m in made.mechanisms.items()}
     about = {"output": str(made.path), "n": made.rows, "epsilon": made.epsilon, "simulated": made.simulated}
     return about | {"questions": questions}

@@ -1,15 +1,30 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
 import click
 
-from sottovoce.cli.options import FILE, json_option
+from sottovoce.cli.options import FILE, PLOTS, json_option
 from sottovoce.cli.show import print_json, progress, write_figure
 from sottovoce.core.errors import FileError, ParameterError
 
-PLOTS = (".svg", ".png", ".pdf")
+if TYPE_CHECKING:
+    import pandas as pd
+    import pyarrow as pa
+
+    from sottovoce.statistics.regression import RegressionResult
+
+
+class RegressOptions(TypedDict):
+    """What is fitted."""
+
+    formula: str
+    written: tuple[str, ...]
+    linear: bool
+    errors: str
+    latent: str | None
+    weights: str | None
 
 
 @click.command()
@@ -30,7 +45,7 @@ PLOTS = (".svg", ".png", ".pdf")
 @click.option("--plot", type=FILE, help="Draw the coefficients: .svg, .png or .pdf.")
 @json_option
 def regress(data: Path, level: float, method: str, tests: tuple[str, ...], plot: Path | None, as_json: bool,
-            **asked: Any) -> None:  # fmt: skip
+            **asked: Unpack[RegressOptions]) -> None:  # fmt: skip
     """Regression on the columns of DATA (CSV, Parquet or Arrow), of which some hold randomized answers.
 
     Coefficients are about the truth behind the answers, and their errors about the population sampled.
@@ -50,7 +65,7 @@ def regress(data: Path, level: float, method: str, tests: tuple[str, ...], plot:
         click.echo(str(test))
 
 
-def _fitted(data: Path, asked: dict[str, Any]) -> Any:
+def _fitted(data: Path, asked: RegressOptions) -> RegressionResult:
     from sottovoce.statistics.regression import linear, logistic
 
     designs = dict(_design(text) for text in asked["written"])
@@ -58,15 +73,16 @@ def _fitted(data: Path, asked: dict[str, Any]) -> Any:
         raise ParameterError("--design must be given once for a column")
     try:
         frame, weights = _frame(data, asked)
-        options = {"latent": asked["latent"], "weights": weights}
+        formula, latent = asked["formula"], asked["latent"]
         if asked["linear"]:
-            return linear(asked["formula"], frame, designs, errors=asked["errors"], **options)
-        return logistic(asked["formula"], frame, designs, **options)
+            return linear(formula, frame, designs, errors=asked["errors"], latent=latent, weights=weights)
+        return logistic(formula, frame, designs, latent=latent, weights=weights)
     except ParameterError as error:  # Other errors name the file already.
         raise ParameterError(f"{data}: {error}") from None
 
 
 def _design(text: str) -> tuple[str, Any]:
+    """A column and its design. Whether that is one of yes and no is checked by the regression."""
     from sottovoce.statistics import designs
 
     column, sign, written = text.partition("=")
@@ -75,7 +91,7 @@ def _design(text: str) -> tuple[str, Any]:
     return column.strip(), designs.parse(written)
 
 
-def _frame(data: Path, asked: dict[str, Any]) -> tuple[dict[str, Any], Any]:
+def _frame(data: Path, asked: RegressOptions) -> tuple[dict[str, pd.Series], pd.Series | None]:
     """The columns that are needed; the text of a CSV file is taken for numbers where all of a column are."""
     from sottovoce import data as files
     from sottovoce.core.lazy import pyarrow as pa
@@ -92,7 +108,7 @@ def _frame(data: Path, asked: dict[str, Any]) -> tuple[dict[str, Any], Any]:
     return {name: columns[name] for name in names}, weights
 
 
-def _numbers(column: Any) -> Any:
+def _numbers(column: pa.ChunkedArray) -> pa.ChunkedArray:
     from sottovoce.core.lazy import pyarrow as pa
 
     if not pa.types.is_string(column.type):

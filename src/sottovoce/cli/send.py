@@ -22,8 +22,8 @@ wave_option = click.option("--wave", type=click.IntRange(min=0), default=0, show
                            help="The wave of a file that names none.")  # fmt: skip
 
 
-ROOM = 2**20
-"""Bytes of envelopes that are sent at a time, or one envelope."""
+MAX_REQUEST_BYTES = 2**20
+"""Bytes of envelopes that are sent at a time; an envelope that is longer is sent alone."""
 
 
 @click.command()
@@ -106,7 +106,7 @@ def _envelopes(file: Path, survey: Survey) -> Iterator[bytes]:
 
     for _ in _read_envelopes(file, survey):
         pass
-    some, most = list[bytes](), max(1, ROOM // envelope.outer_size(survey))
+    some, most = list[bytes](), max(1, MAX_REQUEST_BYTES // envelope.outer_size(survey))
     for sealed in _read_envelopes(file, survey):
         some.append(sealed)
         if len(some) == most:

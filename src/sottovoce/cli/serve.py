@@ -3,13 +3,14 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, TypeVar
 
 import click
 
 from sottovoce.cli.key import read_key
 from sottovoce.cli.options import FILE, json_option
 from sottovoce.cli.show import print_json
+from sottovoce.core.canonical import JsonObject
 from sottovoce.core.errors import FileError, ParameterError, StoreError
 
 if TYPE_CHECKING:
@@ -19,10 +20,12 @@ if TYPE_CHECKING:
     from sottovoce.survey import Survey
 
 FOLDER = click.Path(path_type=Path, file_okay=False)
-PORT = 8000
+DEFAULT_PORT = 8000
+
+Command = TypeVar("Command", bound=Callable[..., object])
 
 
-def store_options(command: Callable[..., Any]) -> Callable[..., Any]:
+def store_options(command: Command) -> Command:
     """Where the reports are: a folder, or a database."""
     database = click.option("--database", metavar="URL", help="PostgreSQL instead: postgresql://user@host/name.")
     data = click.option("--data", type=FOLDER, default=Path("sottovoce-data"), show_default=True,
@@ -36,7 +39,7 @@ def opened(data: Path, database: str | None) -> Store:
     return open_store(data, database)
 
 
-def proxy_option(command: Callable[..., Any]) -> Callable[..., Any]:
+def proxy_option(command: Command) -> Command:
     """The servers in front of this one."""
     option = click.option("--proxy", "proxies", multiple=True, metavar="ADDRESS",
                           help="Believe this server, or network such as 10.0.0.0/8, when it says in Forwarded or "
@@ -49,7 +52,7 @@ def listening(host: str, port: int | None) -> socket.socket:
     from sottovoce.web.server import listen
 
     try:
-        return listen(host, PORT if port is None else port)
+        return listen(host, DEFAULT_PORT if port is None else port)
     except FileError:
         if port is not None:
             raise
@@ -58,7 +61,9 @@ def listening(host: str, port: int | None) -> socket.socket:
 
 @click.command()
 @click.argument("surveys", type=FILE, nargs=-1)
-@click.option("--port", type=click.IntRange(0, 65535), default=PORT, show_default=True, help="0 takes any free one.")
+@click.option(
+    "--port", type=click.IntRange(0, 65535), default=DEFAULT_PORT, show_default=True, help="0 takes any free one."
+)
 @click.option("--host", default="127.0.0.1", show_default=True, help="0.0.0.0 lets other machines in.")
 @store_options
 @click.option("--public-estimates", is_flag=True, help="Show estimates to everybody.")
@@ -139,7 +144,7 @@ def _first_tokens(store: Store) -> dict[str, str]:
     return {} if store.tokens() else {role: tokens.create(store, role, role)[0] for role in tokens.ROLES}
 
 
-def _announce(record: dict[str, Any], as_json: bool) -> None:
+def _announce(record: JsonObject, as_json: bool) -> None:
     if as_json:
         print_json(record)
     else:

@@ -9,9 +9,11 @@ import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypedDict, TypeVar
 
 import click
+
+from sottovoce.core.canonical import JsonObject
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -25,9 +27,17 @@ MAX_ROWS_SHOWN = 100
 Part = TypeVar("Part")
 
 
+class ErrorOptions(TypedDict, total=False):
+    """Which intervals a result is shown with."""
+
+    level: float
+    simultaneous: bool
+    population: bool
+
+
 @contextmanager
 def progress_bar(title: str) -> Iterator[Callable[[float], None]]:
-    """What is told the share that is done, and shows it as a bar on standard error where a person may be watching."""
+    """A function that is told the share that is done. On a terminal it shows a bar, on standard error."""
     if not sys.stderr.isatty():
         yield lambda share: None
         return
@@ -47,18 +57,18 @@ def progress(parts: Iterable[Part], done: Callable[[], float], title: str) -> It
             show(done())
 
 
-def print_json(record: dict[str, Any]) -> None:
+def print_json(record: JsonObject) -> None:
     click.echo(json.dumps(record, indent=2))
 
 
-def print_result(name: str | None, result: Result, errors: dict[str, Any]) -> None:
+def print_result(name: str | None, result: Result, errors: ErrorOptions) -> None:
     print_table(*result.table(**errors, most=MAX_ROWS_SHOWN), result.caption, name)
     if name:
         click.echo()
 
 
 def print_table(header: Sequence[str], rows: Iterable[Sequence[str]], caption: str, title: str | None = None) -> None:
-    """A table of text cells, and a line below it that says what it rests on."""
+    """A table of text cells, and a caption below it."""
     from rich.markup import escape
     from rich.table import Table as Grid
 

@@ -4,8 +4,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from sottovoce.cli.options import json_option
+from sottovoce.cli.options import Asked, json_option
 from sottovoce.cli.show import print_json, print_table
+from sottovoce.core.canonical import JsonObject
 from sottovoce.core.errors import ParameterError
 from sottovoce.core.privacy import rounded_up
 from sottovoce.mechanisms import FREQUENCIES
@@ -45,7 +46,7 @@ def shuffle(as_json: bool, **asked: Any) -> None:
         _show(shuffled, asked)
 
 
-def _solved(asked: dict[str, Any]) -> Shuffled:
+def _solved(asked: Asked) -> Shuffled:
     """What the batch costs, with everything given or with what is left out solved for."""
     from sottovoce.trust import shuffle_epsilon, shuffle_local_epsilon, shuffle_n
 
@@ -61,7 +62,7 @@ def _solved(asked: dict[str, Any]) -> Shuffled:
     return shuffle_epsilon(local, asked["n"], asked["delta"], asked["rounds"])
 
 
-def _check(asked: dict[str, Any]) -> None:
+def _check(asked: Asked) -> None:
     noise = "p" if asked["mechanism"] == SUM else "epsilon"
     if asked["p" if noise == "epsilon" else "epsilon"] is not None:
         raise ParameterError(f"--p goes with --mechanism {SUM}, and --epsilon with any other")
@@ -75,7 +76,7 @@ def _check(asked: dict[str, Any]) -> None:
         raise ParameterError("--domain goes with a --mechanism over several values, and that with a --domain")
 
 
-def _mechanism(asked: dict[str, Any], epsilon: float) -> Mechanism:
+def _mechanism(asked: Asked, epsilon: float) -> Mechanism:
     from sottovoce.core.domain import Domain
     from sottovoce.mechanisms import build
     from sottovoce.survey.short_form import read_domain
@@ -84,7 +85,7 @@ def _mechanism(asked: dict[str, Any], epsilon: float) -> Mechanism:
     return build(asked["mechanism"], domain, epsilon)
 
 
-def _sum(asked: dict[str, Any]) -> Shuffled:
+def _sum(asked: Asked) -> Shuffled:
     from sottovoce.trust import BinarySum, shuffle_epsilon, shuffle_n
 
     if asked["p"] is None:
@@ -95,12 +96,12 @@ def _sum(asked: dict[str, Any]) -> Shuffled:
     return shuffle_epsilon(sum_.mechanism, asked["n"], asked["delta"], asked["rounds"])
 
 
-def _record(shuffled: Shuffled, asked: dict[str, Any]) -> dict[str, Any]:
+def _record(shuffled: Shuffled, asked: Asked) -> JsonObject:
     given = {name: asked[name] for name in ("mechanism", "p", "target") if asked[name] is not None}
     return given | shuffled.to_dict()
 
 
-def _show(shuffled: Shuffled, asked: dict[str, Any]) -> None:
+def _show(shuffled: Shuffled, asked: Asked) -> None:
     rows = [
         ["one report by itself", f"{shuffled.local:.6g}"],
         ["the shuffled batch, at most", f"{rounded_up(shuffled.upper, 6):.6g}"],

@@ -3,20 +3,19 @@ from __future__ import annotations
 import sys
 from contextlib import closing
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
 from sottovoce.cli.key import read_key
 from sottovoce.cli.options import FILE, json_option
-from sottovoce.cli.serve import proxy_option
+from sottovoce.cli.serve import FOLDER, proxy_option
 from sottovoce.cli.show import print_json
+from sottovoce.core.canonical import JsonObject
 from sottovoce.core.errors import ParameterError
 
 if TYPE_CHECKING:
     from sottovoce.survey import Survey
-
-FOLDER = click.Path(path_type=Path, file_okay=False)
 
 
 @click.command()
@@ -80,7 +79,7 @@ def _shuffled(path: Path) -> Survey:
     return asked
 
 
-def _announce(record: dict[str, Any], as_json: bool) -> None:
+def _announce(record: JsonObject, as_json: bool) -> None:
     if as_json:
         print_json(record)
     else:

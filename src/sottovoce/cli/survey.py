@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from importlib import resources
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -10,6 +10,7 @@ from sottovoce.cli.answer import guarantees
 from sottovoce.cli.options import FILE, json_option
 from sottovoce.cli.plan_changes import show_changes
 from sottovoce.cli.show import print_json, print_table
+from sottovoce.core.canonical import JsonObject
 from sottovoce.core.errors import FileError
 
 if TYPE_CHECKING:
@@ -44,10 +45,10 @@ def check(file: Path, as_json: bool) -> None:
         _show(given, published, found)
 
 
-def _record(given: Survey, published: Survey, found: list[Finding]) -> dict[str, Any]:
+def _record(given: Survey, published: Survey, found: list[Finding]) -> JsonObject:
     from sottovoce.survey.words import in_words
 
-    rows: list[dict[str, Any]] = [
+    rows: list[JsonObject] = [
         {"id": item.id, "kind": item.kind, "epsilon": item.epsilon, "cost": published.costs[item.id]}
         for item in published.questions
     ]
@@ -86,6 +87,7 @@ def _show(given: Survey, published: Survey, found: list[Finding]) -> None:
 
 
 PEOPLE_SHOWN = 10_000
+"""The errors of following changes are shown for this many people."""
 
 
 def _show_changes(given: Survey, published: Survey) -> None:

@@ -132,7 +132,7 @@ class Api:
         return self._marked(read, request.header(b"sottovoce-invitation"))
 
     def _marked(self, block: Block, code: str) -> Block:
-        """With what the store must know besides: an invitation, and whether the time is over."""
+        """The block with what else the store must know: its invitation, and whether the survey has expired."""
         expired = self.app.expired(block.to)
         return block.marked(tokens.invitation_hash(code) if code else None, expired) if code or expired else block
 
@@ -157,7 +157,7 @@ class Api:
     # Planning.
 
     async def plan(self, request: Request) -> Response:
-        """What a question would tell and give away. Open to everybody: there is nothing in it but arithmetic."""
+        """What a question would tell and give away. Open to everybody: it is arithmetic, with nobody's data."""
         asked = planner.read(request.query(*planner.PARAMETERS))
         found = await asyncio.to_thread(planner.study, asked)
         return Response(200, found, headers={"cache-control": "max-age=3600"})

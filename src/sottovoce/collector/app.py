@@ -18,7 +18,7 @@ from sottovoce.collector.differences import Differences
 from sottovoce.collector.estimate_worker import Estimator
 from sottovoce.collector.live import Live
 from sottovoce.collector.pages import Pages
-from sottovoce.collector.records import StoredSurvey
+from sottovoce.collector.records import Block, StoredSurvey
 from sottovoce.collector.store import Store
 from sottovoce.collector.traffic import Traffic
 from sottovoce.core.sealing import PrivateKey
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from sottovoce.collector.tallies import Vectors
 
 
-class Collector(Service):
+class Collector(Service[Block]):
     """The service over one store. Every limit is an argument, also those of `Limits`; None for `rate` means no limit.
 
     `max_json`, `max_lines` and `max_body` are the most bytes of reports in one request: of JSON, of lines of JSON, of

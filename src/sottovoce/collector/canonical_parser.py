@@ -17,7 +17,7 @@ from sottovoce.core.reports import Bits, Index
 from sottovoce.device.wire import EXACT_BELOW
 
 MAX_TABLE_ENTRIES = 4096
-"""Up to so many waves, combinations of covariates and outcomes of a question are looked up in a table."""
+"""Waves, combinations of covariates and outcomes of a question are looked up in tables of at most this size."""
 
 ReportRow = tuple[bytes, int, str, bytes]
 """The id, wave, covariates and body of one report."""
@@ -59,7 +59,7 @@ class CanonicalParser:
 
 
 def _pattern(field: QuestionField) -> str:
-    """How a report is written; nothing for one that is too large for the short cut."""
+    """A regular expression for a report as it is written; empty if reports are too large for this parser."""
     shape = field.mechanism.shape
     if isinstance(shape, Bits):
         return rf'"([A-Za-z0-9_-]{{{(8 * shape.width + 5) // 6}}})"'
@@ -67,7 +67,7 @@ def _pattern(field: QuestionField) -> str:
 
 
 def _writer(field: QuestionField) -> Callable[[bytes], bytes | None]:
-    """From a report as it is written to its place in a row; None if it is not one."""
+    """The function that turns a report as it is written into its bytes in a row, or None if it is no report."""
     shape, width = field.mechanism.shape, field.width
     if isinstance(shape, Bits):
         return lambda text: _bits(text, shape)

@@ -19,7 +19,7 @@ from sottovoce.core.errors import ReportError, SottovoceError
 from sottovoce.core.lazy import load
 from sottovoce.core.lazy import numpy as np
 from sottovoce.core.lazy import pyarrow as pa
-from sottovoce.core.reports import Bits, Index
+from sottovoce.core.reports import Bits, Index, Report, Reports, Shape
 from sottovoce.data import METADATA_KEY, VERSION
 from sottovoce.survey import Survey
 
@@ -32,7 +32,7 @@ SURVEY_KEY = b"sottovoce.survey"
 ID_BYTES = 16
 
 
-def schema(survey: Survey) -> Any:
+def schema(survey: Survey) -> pa.Schema:
     """The columns for the reports of a survey. The mechanisms are in the metadata too: `sotto estimate` reads them."""
     fields = [pa.field("_id", pa.binary(ID_BYTES), nullable=False), pa.field("_wave", pa.int64(), nullable=False)]
     fields += [pa.field(covariate.id, pa.string(), nullable=False) for covariate in survey.covariates]
@@ -42,7 +42,7 @@ def schema(survey: Survey) -> Any:
     return pa.schema(fields, {SURVEY_KEY: survey.digest.encode(), METADATA_KEY: note})
 
 
-def _type(question: str, shape: Any) -> Any:
+def _type(question: str, shape: Shape) -> pa.DataType:
     if isinstance(shape, Bits):
         return pa.binary(shape.width)
     if isinstance(shape, Index) and shape.bits <= 64:
@@ -52,7 +52,7 @@ def _type(question: str, shape: Any) -> Any:
 
 def encode(
     survey: Survey,
-    reports: Mapping[str, Any],
+    reports: Mapping[str, Reports | NDArray[np.integer[Any]] | Sequence[Report | None]],
     ids: Sequence[bytes] | None = None,
     wave: int = 0,
     covariates: Mapping[str, Sequence[str]] | None = None,
@@ -63,7 +63,7 @@ def encode(
     """
     shape = schema(survey)
     count = len(next(iter(reports.values())))
-    columns: dict[str, Any] = {
+    columns: dict[str, object] = {
         "_id": [secrets.token_bytes(ID_BYTES) for _ in range(count)] if ids is None else list(ids),
         "_wave": [wave] * count,
         **(covariates or {}),
@@ -78,9 +78,10 @@ def encode(
     return bytes(sink.getvalue())
 
 
-def _plain(column: Any) -> Any:
-    data = getattr(column, "data", column)
-    return [row.tobytes() for row in data] if getattr(data, "ndim", 1) == 2 else data
+def _plain(column: object) -> object:
+    """A column of reports as Arrow takes it: rows of bytes one by one."""
+    data = column.data if isinstance(column, Reports) else column
+    return [row.tobytes() for row in data] if isinstance(data, np.ndarray) and data.ndim == 2 else data
 
 
 def decode(data: bytes, to: StoredSurvey, most: int) -> Block:
@@ -129,7 +130,7 @@ def _check_messages(data: bytes) -> None:
 
 
 def _compressed(metadata: bytes) -> bool:
-    """Whether a message's header says so: field 3 of the table RecordBatch, which is field 2 of the table Message."""
+    """Whether the buffers of a message are compressed: field 3 of its RecordBatch, which is field 2 of its Message."""
     message = struct.unpack_from("<I", metadata)[0]
     header = message + _field(metadata, message, 2)
     batch = header + struct.unpack_from("<I", metadata, header)[0]
@@ -144,7 +145,7 @@ def _field(data: bytes, table: int, number: int) -> int:
     return int(struct.unpack_from("<H", data, vtable + at)[0]) if at < size else 0
 
 
-def _check_schema(found: Any, survey: Survey) -> None:
+def _check_schema(found: pa.Schema, survey: Survey) -> None:
     wanted = schema(survey)
     if (found.metadata or {}).get(SURVEY_KEY, b"") != survey.digest.encode():
         raise ReportError(f"the metadata {SURVEY_KEY.decode()} must be {survey.digest}")
@@ -155,7 +156,7 @@ def _check_schema(found: Any, survey: Survey) -> None:
             raise ReportError(f"{field.name}: must be of type {field.type}, got {found.field(field.name).type}")
 
 
-def block(batch: Any, to: StoredSurvey) -> Block:
+def block(batch: pa.RecordBatch, to: StoredSurvey) -> Block:
     """The reports in a record batch with the right columns, all checked."""
     for name in ("_id", "_wave", *(covariate.id for covariate in to.survey.covariates)):
         if batch.column(name).null_count:
@@ -173,7 +174,7 @@ def _cut(data: bytes, width: int) -> list[bytes]:
     return [data[at : at + width] for at in range(0, len(data), width)]
 
 
-def _rows(batch: Any, layout: Layout) -> NDArray[np.uint8]:
+def _rows(batch: pa.RecordBatch, layout: Layout) -> NDArray[np.uint8]:
     rows = np.zeros((len(batch), layout.width), dtype=np.uint8)
     for field in layout.fields:
         column, shape = batch.column(field.id), field.mechanism.shape
@@ -191,13 +192,13 @@ def _rows(batch: Any, layout: Layout) -> NDArray[np.uint8]:
     return rows
 
 
-def bytes_rows(array: Any, width: int) -> NDArray[np.uint8]:
+def bytes_rows(array: pa.FixedSizeBinaryArray, width: int) -> NDArray[np.uint8]:
     """A column of bytes of one length as rows."""
     whole = np.frombuffer(array.buffers()[1] or b"", dtype=np.uint8)
     return whole[array.offset * width : (array.offset + len(array)) * width].reshape(-1, width)
 
 
-def _groups(batch: Any, to: StoredSurvey) -> list[str]:
+def _groups(batch: pa.RecordBatch, to: StoredSurvey) -> list[str]:
     """The text for each row's covariates; each combination is written once."""
     if not to.survey.covariates:
         return ["{}"] * len(batch)
@@ -214,7 +215,7 @@ def _groups(batch: Any, to: StoredSurvey) -> list[str]:
     return [texts[one] for one in found]
 
 
-def batch(rows: Sequence[StoredReport], to: StoredSurvey) -> Any:
+def batch(rows: Sequence[StoredReport], to: StoredSurvey) -> pa.RecordBatch:
     """A record batch of stored reports: what `block` reads."""
     shape, layout = schema(to.survey), to.layout
     table = layout.array(b"".join([row[4] for row in rows]))
@@ -224,6 +225,5 @@ def batch(rows: Sequence[StoredReport], to: StoredSurvey) -> Any:
     for field in layout.fields:
         given = table[:, field.number // 8] >> field.number % 8 & 1 == 1
         data = field.column(table)
-        plain = [row.tobytes() for row in data] if field.bits else data
-        arrays.append(pa.array(plain, shape.field(field.id).type, mask=~given))
+        arrays.append(pa.array(_plain(data), shape.field(field.id).type, mask=~given))
     return pa.record_batch(arrays, schema=shape)

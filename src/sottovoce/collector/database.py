@@ -18,6 +18,9 @@ from sottovoce.core.errors import SottovoceError, StoreUnavailable
 Purpose = Literal["write", "read"]
 """What a connection is for: there is one of each."""
 
+Row = tuple[Any, ...]
+"""What a statement finds; its columns are those that the statement names."""
+
 
 class Cursor(Protocol):
     """What a statement found or changed."""
@@ -25,15 +28,15 @@ class Cursor(Protocol):
     @property
     def rowcount(self) -> int: ...
 
-    def fetchone(self) -> Any: ...
+    def fetchone(self) -> Any: ...  # A row, or None: the statement tells whether there must be one.
 
-    def fetchall(self) -> list[Any]: ...
+    def fetchall(self) -> list[Row]: ...
 
 
 class Connection(Protocol):
-    """A connection of `sqlite3` or `psycopg`. Statements with values go through `Dialect.run`."""
+    """A connection of `sqlite3` or `psycopg`. Statements with ? for their values go through `Dialect.run`."""
 
-    def execute(self, sql: str, /) -> Cursor: ...
+    def execute(self, sql: str, values: Sequence[object] = ..., /) -> Cursor: ...
 
     def close(self) -> None: ...
 
@@ -51,7 +54,7 @@ class Dialect(ABC):
     def connect(self) -> Connection: ...
 
     @abstractmethod
-    def run(self, connection: Connection, sql: str, values: Sequence[Any] = ()) -> Cursor:
+    def run(self, connection: Connection, sql: str, values: Sequence[object] = ()) -> Cursor:
         """Run a statement with ? for its values; the cursor."""
 
     @abstractmethod
@@ -134,18 +137,18 @@ class Database:
                 raise
             self.run(connection, "COMMIT")
 
-    def run(self, connection: Connection, sql: str, values: Sequence[Any] = ()) -> Cursor:
+    def run(self, connection: Connection, sql: str, values: Sequence[object] = ()) -> Cursor:
         """Run a statement with ? for its values; the cursor."""
         return self.dialect.run(connection, sql, values)
 
-    def read(self, sql: str, values: Sequence[Any] = ()) -> list[Any]:
+    def read(self, sql: str, values: Sequence[object] = ()) -> list[Row]:
         """The rows that a statement finds. A connection may have broken since its last use, so it has a second try."""
         try:
             return self._fetch(sql, values)
         except StoreUnavailable:
             return self._fetch(sql, values)
 
-    def _fetch(self, sql: str, values: Sequence[Any]) -> list[Any]:
+    def _fetch(self, sql: str, values: Sequence[object]) -> list[Row]:
         with self.connection("read") as connection:
             return list(self.run(connection, sql, values).fetchall())
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from sottovoce.collector.overview import covariate_values
 from sottovoce.collector.records import StoredSurvey
 from sottovoce.collector.results import EstimateQuery
+from sottovoce.core.canonical import JsonObject
 from sottovoce.core.errors import ParameterError
 from sottovoce.statistics.group_comparison import compare_groups
 from sottovoce.survey.minimum import TooFewReports, released
@@ -16,6 +17,7 @@ from sottovoce.web.routing import Table
 
 if TYPE_CHECKING:
     from sottovoce.collector.app import Collector
+    from sottovoce.estimates import Result
     from sottovoce.estimates.tally import Tally
 
 
@@ -39,11 +41,11 @@ class Differences:
         async with self._one:
             return Response(200, await asyncio.to_thread(self._find, to, query))
 
-    def _find(self, to: StoredSurvey, query: EstimateQuery) -> dict[str, Any]:
+    def _find(self, to: StoredSurvey, query: EstimateQuery) -> JsonObject:
         vectors = self.app.vectors(to)
         wave = max((wave for wave, _ in vectors), default=0) if query.wave is None else query.wave
         groups = covariate_values({key: vector for key, vector in vectors.items() if key[0] == wave}, query.by[0])
-        shown: dict[str, Tally[Any]] = {}
+        shown: dict[str, Tally[Result]] = {}
         withheld: list[str] = []
         for name in sorted(groups):
             try:

@@ -27,6 +27,9 @@ if TYPE_CHECKING:
 EstimateBody = tuple[str, bytes]
 """The content type and the bytes of estimates."""
 
+Task = tuple[bytes, "Vectors", results.EstimateQuery, str]
+"""The document of a survey, its counts, what is asked for, and in which form."""
+
 INLINE_MAX_COUNTS = 1024
 """Estimates of a survey with no more counts than this take so little time that they need no worker."""
 
@@ -36,7 +39,7 @@ NICENESS = 5
 """How much lower than the server's the priority of the worker is."""
 
 CLOSE_SECONDS = 0.05
-"""How often a worker that is busy is killed while the server ends: one may just have been started."""
+"""While the server ends, a busy worker is killed again after this time: a new one may just have been started."""
 
 CUT_OFF = (OSError, EOFError, pickle.UnpicklingError)
 """What reading or writing raises if the process at the other end was killed."""
@@ -52,7 +55,7 @@ class Estimator:
         self._worker: subprocess.Popen[bytes] | None = None
         self._lock = threading.Lock()
         self._closed = False
-        self._bodies: OrderedDict[tuple[Any, ...], tuple[bytes, EstimateBody]] = OrderedDict()
+        self._bodies: OrderedDict[tuple[str, results.EstimateQuery, str], tuple[bytes, EstimateBody]] = OrderedDict()
 
     def body(self, to: StoredSurvey, vectors: Vectors, query: results.EstimateQuery, form: str) -> EstimateBody:
         """What a query asks for, from these counts, in a form such as JSON."""
@@ -79,7 +82,7 @@ class Estimator:
                 self._end()
         raise StoreUnavailable("the estimates could not be worked out")
 
-    def _ask(self, task: Any) -> EstimateBody:
+    def _ask(self, task: Task) -> EstimateBody:
         if self._worker is None:
             self._worker = subprocess.Popen(  # noqa: S603
                 COMMAND, stdin=subprocess.PIPE, stdout=subprocess.PIPE, start_new_session=True
@@ -107,20 +110,20 @@ class Estimator:
 
 
 def _digest(vectors: Vectors) -> bytes:
-    """The same for the same counts."""
+    """A digest of the counts, by which it is seen whether they have changed."""
     digest = hashlib.blake2b(digest_size=16)
     for key, vector in sorted(vectors.items(), key=lambda entry: entry[0]):
         digest.update(repr(key).encode() + vector.tobytes())
     return digest.digest()
 
 
-def _send(stream: Any, value: Any) -> None:
+def _send(stream: Any, value: object) -> None:
     pickle.dump(value, stream)
     stream.flush()
 
 
 def _receive(stream: Any) -> Any:
-    """What the other one of the two processes sent. They trust each other: nobody else can write to these pipes."""
+    """What the other process sent. The two trust each other: nobody else can write to these pipes."""
     return pickle.load(stream)  # noqa: S301
 
 

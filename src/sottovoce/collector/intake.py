@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterator
-from typing import Any
 
 from sottovoce.collector import columns
 from sottovoce.collector.canonical_parser import ReportRow
@@ -126,7 +125,7 @@ def _check_count(count: int, most: int) -> None:
         raise ReportError("a batch must have at least one report, got none")
 
 
-def _numbered(check: Callable[[Any], ReportRow], parts: list[Any]) -> list[ReportRow]:
+def _numbered(check: Callable[[bytes], ReportRow], parts: list[bytes]) -> list[ReportRow]:
     """Submissions, checked; an error says which one of the batch it is about."""
     found: list[ReportRow] = []
     try:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from sottovoce.core.errors import ParameterError
 from sottovoce.core.lazy import numpy as np
 from sottovoce.core.reports import Bits, Report
+from sottovoce.estimates import Result
 from sottovoce.estimates.tally import Tally
 from sottovoce.mechanisms import Mechanism
 from sottovoce.survey import Survey
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
 WORD_BYTES = 8
 
 MAX_COUNTS = 2**22
-"""All counts of a survey together: each transaction adds to them."""
+"""The most counts that a survey may have in all: each transaction adds to them."""
 
 
 @dataclass(frozen=True)
@@ -53,7 +54,7 @@ class QuestionField:
     def read(self, data: bytes) -> Report:
         return data if self.bits else int.from_bytes(data, "little")
 
-    def column(self, rows: NDArray[np.uint8]) -> Any:
+    def column(self, rows: NDArray[np.uint8]) -> NDArray[np.integer[Any]] | list[int]:
         """The reports in these rows, as a tally takes them."""
         part = rows[:, self.start : self.stop]
         if self.bits:
@@ -64,8 +65,8 @@ class QuestionField:
         words[:, : self.width] = part
         return words.view("<u8").ravel()
 
-    def fill(self, rows: NDArray[np.uint8], data: NDArray[Any]) -> None:
-        """Write checked reports into these rows, and that they are there."""
+    def fill(self, rows: NDArray[np.uint8], data: NDArray[np.integer[Any]]) -> None:
+        """Write checked reports into these rows, and set the bits that say so."""
         rows[:, self.number // 8] |= np.uint8(1 << self.number % 8)
         if data.ndim == 2:
             rows[:, self.start : self.stop] = data
@@ -138,7 +139,7 @@ class Layout:
             vector[field.number], vector[field.cells] = tally.n, tally.cells
         return vector
 
-    def tally(self, question: str, vector: NDArray[np.int64]) -> Tally[Any]:
+    def tally(self, question: str, vector: NDArray[np.int64]) -> Tally[Result]:
         """The tally of one question in a vector of counts."""
         field = self._by_id[question]
         return field.mechanism.tally().add_counts(vector[field.cells], int(vector[field.number]))

@@ -11,7 +11,7 @@ import json
 import time
 from collections.abc import AsyncGenerator
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from sottovoce.collector.overview import Overview
 from sottovoce.collector.records import StoredSurvey
@@ -28,22 +28,22 @@ EVENTS = "text/event-stream"
 HEADERS = {"cache-control": "no-store", "x-accel-buffering": "no"}
 
 PAUSE_SECONDS = 0.5
-"""Between two looks at the store: no more than two events a second."""
+"""Time between two looks at the store: no more than two events a second."""
 
 MAX_BUSY_SHARE = 0.25
 """The part of the time that may go into estimates: after a long computation there is a longer pause."""
 
 POLL_SECONDS = 5.0
-"""After so long the store is asked anyway: another collector may share it."""
+"""The store is asked after this time anyway: another collector may share it."""
 
 HEARTBEAT_SECONDS = 15.0
-"""After so long something is sent anyway, so that no proxy closes a quiet connection."""
+"""Something is sent after this time anyway, so that no proxy closes a quiet connection."""
 
 LIFETIME_SECONDS = 900.0
-"""After so long a page must connect again, and show its token again."""
+"""A page must connect again after this time, and show its token again."""
 
 PATIENCE_SECONDS = 30.0
-"""Whoever takes nothing for so long is taken to have gone."""
+"""A page that takes nothing for this long counts as gone."""
 
 MAX_EVENTS = 1000
 
@@ -65,7 +65,7 @@ class Feed:
             self._task = asyncio.get_running_loop().create_task(self._run())
 
     def leave(self) -> bool:
-        """Whether nobody looks any more."""
+        """Count one listener less; whether nobody looks any more."""
         self.listeners -= 1
         if not self.listeners and self._task is not None:
             self._task.cancel()
@@ -73,7 +73,7 @@ class Feed:
         return not self.listeners
 
     async def later(self, seen: int, seconds: float) -> bool:
-        """Wait for an event after the one that was seen; whether there is one."""
+        """Wait for an event after the one that was seen; False if none comes in time."""
         if self.number == seen:
             try:
                 async with asyncio.timeout(seconds):  # `wait_for` loses a cancellation that comes at its end.
@@ -170,5 +170,5 @@ def _count(text: str) -> int:
     return int(text)
 
 
-def _event(name: str, data: Any) -> bytes:
+def _event(name: str, data: object) -> bytes:
     return f"event: {name}\ndata: {json.dumps(finite(data), separators=(',', ':'))}\n\n".encode()

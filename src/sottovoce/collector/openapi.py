@@ -1,12 +1,12 @@
-"""The description of the service, by OpenAPI 3.1: what programs can be generated from, and tests."""
+"""The description of the service, by OpenAPI 3.1. Clients and tests can be generated from it."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from importlib import resources
-from typing import Any
 
 from sottovoce import __version__
+from sottovoce.core.canonical import JsonObject
 from sottovoce.web.http import HTML, Request, Response
 from sottovoce.web.routing import Table
 
@@ -17,16 +17,20 @@ NUMBER = {"type": "number"}
 DIGEST = {"type": "string", "pattern": "^sha256:[0-9a-f]{64}$"}
 
 
-def _object(**properties: Any) -> dict[str, Any]:
+def _object(**properties: JsonObject) -> JsonObject:
     return {"type": "object", "required": list(properties), "properties": properties}
 
 
-def _list(items: Any) -> dict[str, Any]:
+def _list(items: JsonObject) -> JsonObject:
     return {"type": "array", "items": items}
 
 
-PLACE = {"question": TEXT, "wave": COUNT, "group": {"type": "object", "additionalProperties": TEXT}}
-SCHEMAS: dict[str, Any] = {
+PLACE: dict[str, JsonObject] = {
+    "question": TEXT,
+    "wave": COUNT,
+    "group": {"type": "object", "additionalProperties": TEXT},
+}
+SCHEMAS: dict[str, JsonObject] = {
     "Error": _object(error=_object(code=TEXT, message=TEXT)),
     "Submission": {
         **_object(
@@ -87,25 +91,25 @@ ERRORS = {
 }
 
 
-def _ref(name: str) -> dict[str, Any]:
+def _ref(name: str) -> JsonObject:
     return {"$ref": f"#/components/schemas/{name}"}
 
 
-def _json(name: str) -> dict[str, Any]:
+def _json(name: str) -> JsonObject:
     return {"application/json": {"schema": _ref(name)}}
 
 
 def _operation(
-    summary: str, done: dict[int, tuple[str, dict[str, Any]]], errors: tuple[int, ...], **more: Any
-) -> dict[str, Any]:
+    summary: str, done: dict[int, tuple[str, JsonObject]], errors: tuple[int, ...], **more: object
+) -> JsonObject:
     responses = {str(status): {"description": text, "content": content} for status, (text, content) in done.items()}
     for status in (*errors, 429, 503):
         responses[str(status)] = {"description": ERRORS[status], "content": _json("Error")}
     return {"summary": summary, "responses": responses, **more}
 
 
-def _parameter(name: str, schema: dict[str, Any], text: str, **more: Any) -> dict[str, Any]:
-    return {"name": name, "in": "query", "required": False, "schema": schema, "description": text, **more}
+def _parameter(name: str, schema: JsonObject, text: str) -> JsonObject:
+    return {"name": name, "in": "query", "required": False, "schema": schema, "description": text}
 
 
 SURVEY = {"name": "id", "in": "path", "required": True, "description": "The id of a survey.",
@@ -152,7 +156,7 @@ PLAN = [
 ]
 
 
-def _paths() -> dict[str, Any]:
+def _paths() -> JsonObject:
     publish = _operation(
         "Publish a survey", {200: ("Known already.", _json("Published")), 201: ("New.", _json("Published"))},
         (400, 401, 403, 408, 409, 413), security=NEEDS_TOKEN, parameters=[INVITED],
@@ -225,7 +229,7 @@ def _paths() -> dict[str, Any]:
     }  # fmt: skip
 
 
-def document() -> dict[str, Any]:
+def document() -> JsonObject:
     """The whole description."""
     return {
         "openapi": "3.1.0",

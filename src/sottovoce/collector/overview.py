@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from sottovoce.collector.records import StoredSurvey
+from sottovoce.core.canonical import JsonObject
 from sottovoce.core.lazy import numpy as np
 from sottovoce.survey.overview import question_numbers
 
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
     from sottovoce.survey import Question
 
 MAX_WAVES = 100
-"""The last so many waves are listed with their numbers of reports."""
+"""At most this many waves, the last ones, are listed with their numbers of reports."""
 
 
 class Overview:
@@ -24,9 +25,9 @@ class Overview:
 
     def __init__(self, to: StoredSurvey, wave: int | None = None) -> None:
         self.to, self.wave = to, wave
-        self._done: dict[str, tuple[bytes, dict[str, Any]]] = {}
+        self._done: dict[str, tuple[bytes, JsonObject]] = {}
 
-    def state(self, vectors: Vectors) -> dict[str, Any]:
+    def state(self, vectors: Vectors) -> JsonObject:
         """The questions of a wave, by default of the last that has reports, and the number of reports in each."""
         waves: dict[int, NDArray[np.int64]] = {}
         for (wave, _), vector in vectors.items():
@@ -41,7 +42,7 @@ class Overview:
             "questions": [self._question(item, vector) for item in self.to.survey.questions],
         }
 
-    def _question(self, item: Question, vector: NDArray[np.int64]) -> dict[str, Any]:
+    def _question(self, item: Question, vector: NDArray[np.int64]) -> JsonObject:
         tally = self.to.layout.tally(item.id, vector)
         counts = tally.n.to_bytes(8, "big") + tally.cells.tobytes()
         known = self._done.get(item.id)

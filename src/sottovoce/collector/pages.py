@@ -6,7 +6,7 @@ import asyncio
 from typing import TYPE_CHECKING
 
 from sottovoce import pages
-from sottovoce.collector.records import StoredSurvey
+from sottovoce.collector.records import StoredSurvey, SurveyEntry
 from sottovoce.web.http import HTML, Problem, Request, Response
 from sottovoce.web.routing import Table
 
@@ -41,14 +41,11 @@ class Pages:
 
     def _open(self) -> list[StoredSurvey]:
         known = [self.store.survey(one["id"]) for one in self.store.surveys() if self._listed(one)]
-        return [one for one in known if one is not None and not self._expired(one)]
+        return [one for one in known if one is not None and not self.app.expired(one)]
 
     @staticmethod
-    def _listed(entry: dict[str, object]) -> bool:
+    def _listed(entry: SurveyEntry) -> bool:
         return entry["state"] == "open" and not entry["invited"]
-
-    def _expired(self, to: StoredSurvey) -> bool:
-        return to.survey.expires is not None and self.app.clock() >= to.survey.expires
 
     async def respondent(self, request: Request, name: str) -> Response:
         page = await self._survey_page(request, "respondent.html", name)
@@ -69,7 +66,7 @@ class Pages:
         except Problem:
             lost = pages.strings()["index"]["lost"][_language(request)]
             return _page(pages.page("index.html", _language(request), list=lost), 404)
-        state = "expired" if self._expired(to) else await asyncio.to_thread(self.store.state, name)
+        state = "expired" if self.app.expired(to) else await asyncio.to_thread(self.store.state, name)
         contact = to.survey.contact
         asked = f"{pages.strings()['noscript']['contact'][_language(request)]} {contact}" if contact else ""
         results = "public" if self.app.public_estimates else "token"

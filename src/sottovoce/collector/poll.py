@@ -21,8 +21,8 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from fractions import Fraction
 from pathlib import Path
-from typing import Any
 
+from sottovoce.core.canonical import JsonObject
 from sottovoce.core.errors import ParameterError
 from sottovoce.core.lazy import load
 from sottovoce.core.privacy import check_epsilon, check_probability, log_above
@@ -42,6 +42,9 @@ DEFAULT_MINIMUM = 5
 YES_NO = ("no", "yes")
 CONCURRENT_VOTERS = 8
 """Simulated voters that send at the same time."""
+
+Answer = str | float
+"""An option, or a number."""
 
 
 def ballot(
@@ -79,7 +82,7 @@ def ballot(
     return Survey.from_dict(document).publish()
 
 
-def _choice(options: Sequence[str], truth: Fraction, epsilon: float | None) -> dict[str, Any]:
+def _choice(options: Sequence[str], truth: Fraction, epsilon: float | None) -> JsonObject:
     values = list(options)
     asked = {"kind": "yes_no" if len(values) == 2 else "choice", "values": values}
     if len(values) < 2:
@@ -94,7 +97,7 @@ def _choice(options: Sequence[str], truth: Fraction, epsilon: float | None) -> d
     return asked | {"mechanism": m.to_dict(), "epsilon": m.epsilon}
 
 
-def _number(bounds: tuple[float, float], truth: Fraction, epsilon: float | None) -> dict[str, Any]:
+def _number(bounds: tuple[float, float], truth: Fraction, epsilon: float | None) -> JsonObject:
     """A number is rounded at random to one of the bounds, and that is told by randomized response."""
     low, high = bounds
     asked = {"kind": "number", "low": low, "high": high, "outside": "clip"}
@@ -117,7 +120,7 @@ def _slug(text: str) -> str:
 
 
 def mark_of(*said: object) -> str:
-    """The same few letters for the same words: a poll that is begun again in the same folder is the same poll."""
+    """A few letters that are the same for the same words: a poll begun again in the same folder is the same poll."""
     return hashlib.sha256(json.dumps(said, default=str).encode()).hexdigest()[:6]
 
 
@@ -136,7 +139,7 @@ def shares_of(options: int, shares: Sequence[float | Fraction] | None) -> list[f
     return given
 
 
-def electorate(survey: Survey, voters: int, shares: Sequence[float | Fraction] | None = None) -> list[Any]:
+def electorate(survey: Survey, voters: int, shares: Sequence[float | Fraction] | None = None) -> list[Answer]:
     """The true answers of simulated voters: options in some shares, or numbers around a common one."""
     item = survey.question(QUESTION)
     if item.low is not None and item.high is not None:
@@ -144,12 +147,12 @@ def electorate(survey: Survey, voters: int, shares: Sequence[float | Fraction] |
             raise ParameterError("shares are for options, not for numbers")
         middle, width = random.uniform(1, 9), item.high - item.low
         return [item.low + width * random.betavariate(middle, 10 - middle) for _ in range(voters)]
-    labels = list(item.mechanism.domain.labels)
+    labels: list[Answer] = list(item.mechanism.domain.labels)
     return random.choices(labels, shares_of(len(labels), shares), k=voters)
 
 
-def vote(url: str, answers: Sequence[Any], seconds: float, ended: threading.Event) -> int:
-    """Answer a poll as so many people would, spread over some seconds: each on a device of its own, by HTTP.
+def vote(url: str, answers: Sequence[Answer], seconds: float, ended: threading.Event) -> int:
+    """Answer a poll as people would, spread over some seconds: each answer on a device of its own, by HTTP.
 
     Returns how many reports were acknowledged; it stops early when `ended` is set.
     """
@@ -170,7 +173,7 @@ def vote(url: str, answers: Sequence[Any], seconds: float, ended: threading.Even
             body = Respondent(device, budget).answer(survey, {QUESTION: answers[at]})
             device.unlink()
             try:
-                return int(transport.send(url, body, attempts=3, sleep=pause)["accepted"])
+                return transport.send(url, body, attempts=3, sleep=pause)["accepted"]
             except (transport.Rejected, transport.Undelivered):
                 return 0
 
@@ -182,16 +185,16 @@ def vote(url: str, answers: Sequence[Any], seconds: float, ended: threading.Even
         return sum(vote.result() for vote in coming)
 
 
-def truth_of(survey: Survey, answers: Sequence[Any]) -> dict[str, Any]:
+def truth_of(survey: Survey, answers: Sequence[Answer]) -> JsonObject:
     """What simulated voters really answered."""
     if survey.question(QUESTION).kind == "number":
-        return {"mean": math.fsum(answers) / len(answers)}
+        return {"mean": math.fsum(map(float, answers)) / len(answers)}
     counts = Counter(answers)
     labels = survey.question(QUESTION).mechanism.domain.labels
     return {"frequency": {str(label): counts[label] / len(answers) for label in labels}}
 
 
-def truth_in_words(survey: Survey, answers: Sequence[Any]) -> str:
+def truth_in_words(survey: Survey, answers: Sequence[Answer]) -> str:
     """The same in a line."""
     truth = truth_of(survey, answers)
     if "mean" in truth:

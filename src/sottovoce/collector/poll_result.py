@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import html
-from collections.abc import Mapping
 from contextlib import closing
 from pathlib import Path
-from typing import Any
 
 from sottovoce.collector import open_store
 from sottovoce.collector.poll import QUESTION
+from sottovoce.core.canonical import JsonObject
 from sottovoce.estimates import Result
 from sottovoce.estimates.render import ACCENT, html_table, label_text
 from sottovoce.survey import Survey
@@ -26,13 +25,12 @@ def outcome(data: Path, survey: Survey) -> Result | None:
             return None
         tally = to.layout.tally(QUESTION, sum(vectors[1:], vectors[0]))
         try:
-            result: Result = released(tally, survey.minimum).estimate()
-            return result
+            return released(tally, survey.minimum).estimate()
         except TooFewReports:
             return None
 
 
-def record(survey: Survey, result: Result | None, simulated: Mapping[str, Any] | None = None) -> dict[str, Any]:
+def record(survey: Survey, result: Result | None, simulated: JsonObject | None = None) -> JsonObject:
     """How a poll ended, for JSON."""
     item = survey.question(QUESTION)
     return {
@@ -43,7 +41,7 @@ def record(survey: Survey, result: Result | None, simulated: Mapping[str, Any] |
         "mechanism": item.mechanism.to_dict(),
         "odds": in_words(item),
         "result": None if result is None else result.to_dict(),
-        **({"simulated": dict(simulated)} if simulated else {}),
+        **({"simulated": simulated} if simulated else {}),
     }
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, ClassVar
 
-from sottovoce.collector.database import Database, Dialect
+from sottovoce.collector.database import Connection, Cursor, Database, Dialect
 from sottovoce.collector.store import Store
 from sottovoce.core.errors import StoreFull, StoreUnavailable
 from sottovoce.core.lazy import load
@@ -25,7 +25,7 @@ SESSION_SETTINGS = (
 )
 
 LOCK_TIMEOUT = "2s"
-"""How long to wait for somebody who reads a whole table, such as a backup, before a group stays open for longer."""
+"""How long to wait for a reader of the whole table, such as a backup. After that the group stays open for longer."""
 
 
 class Postgres(Dialect):
@@ -45,13 +45,14 @@ class Postgres(Dialect):
         self.url = url
         self._psycopg = load("psycopg")
 
-    def connect(self) -> Any:
-        connection = self._psycopg.connect(self.url, autocommit=True, **CONNECTION_OPTIONS)
+    def connect(self) -> Connection:
+        connection: Connection = self._psycopg.connect(self.url, autocommit=True, **CONNECTION_OPTIONS)
         connection.execute(SESSION_SETTINGS)
         return connection
 
-    def run(self, connection: Any, sql: str, values: Sequence[Any] = ()) -> Any:
-        return connection.execute(sql.replace("?", "%s"), values or None, binary=True)
+    def run(self, connection: Any, sql: str, values: Sequence[object] = ()) -> Cursor:
+        cursor: Cursor = connection.execute(sql.replace("?", "%s"), values or None, binary=True)
+        return cursor
 
     def meaning(self, error: Exception) -> Exception | None:
         if not isinstance(error, self._psycopg.Error):
@@ -64,17 +65,17 @@ class Postgres(Dialect):
             else StoreUnavailable(f"the database fails: {reason:.200}")
         )
 
-    def version(self, connection: Any) -> int:
+    def version(self, connection: Connection) -> int:
         connection.execute("SET LOCAL statement_timeout = 0")  # An upgrade may rewrite a large table.
         connection.execute("CREATE TABLE IF NOT EXISTS meta (version BIGINT NOT NULL)")
         found = connection.execute("SELECT version FROM meta").fetchone()
         return int(found[0]) if found else 0
 
-    def set_version(self, connection: Any, version: int) -> None:
+    def set_version(self, connection: Connection, version: int) -> None:
         connection.execute("DELETE FROM meta")
         connection.execute("INSERT INTO meta VALUES (%s)", [version])
 
-    def empty(self, connection: Any, table: str) -> None:
+    def empty(self, connection: Connection, table: str) -> None:
         """Deleted rows stay in their file until it is vacuumed; TRUNCATE takes another file and removes the old one."""
         connection.execute(f"SET LOCAL lock_timeout = '{LOCK_TIMEOUT}'")
         connection.execute(f"TRUNCATE {table}")

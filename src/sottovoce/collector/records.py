@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import TypedDict
 
 from sottovoce.collector.canonical_parser import CanonicalParser, ReportRow
 from sottovoce.collector.layout import Layout
@@ -12,6 +13,15 @@ from sottovoce.survey import Survey
 
 StoredReport = tuple[int, bytes, int, str, bytes]
 """The survey's number, then id, wave, covariates and body."""
+
+
+class SurveyEntry(TypedDict):
+    """A survey in the list of all."""
+
+    id: str
+    digest: str
+    state: str
+    invited: bool
 
 
 @dataclass(frozen=True)
@@ -48,5 +58,5 @@ class Block:
         return len(self.rows)
 
     def marked(self, invitation: bytes | None, expired: bool) -> Block:
-        """The same with an invitation, or too late."""
+        """The same block with an invitation, or marked as too late."""
         return replace(self, invitation=invitation, expired=expired)

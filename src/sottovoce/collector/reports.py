@@ -57,7 +57,7 @@ class ReportTable:
     def _insert(
         self, connection: Connection, key: TallyKey, rows: Sequence[ReportRow], bodies: bytes, width: int, checked: bool
     ) -> int:
-        """Insert reports of one tally, but for those whose id is there already; how many were new."""
+        """Insert the reports of one tally whose ids are new; how many these were."""
         survey, wave, covariates = key
         ids = b"".join([row[0] for row in rows])
         values = [ids, wave, covariates, bodies, width, width, len(rows), survey, int(checked)]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from sottovoce import data as files
 from sottovoce.collector.records import StoredSurvey
@@ -18,6 +18,7 @@ from sottovoce.web import http
 from sottovoce.web.http import JSON
 
 if TYPE_CHECKING:
+    import numpy as np
     from numpy.typing import NDArray
 
     from sottovoce.collector.tallies import Vectors
@@ -38,7 +39,7 @@ class EstimateQuery:
 
     @classmethod
     def read(cls, asked: Mapping[str, Sequence[str]]) -> EstimateQuery:
-        """From the parameters of an address, of which the last of each name counts unless it may have many."""
+        """From the parameters of an address. Of a name that occurs twice the last one counts, or all if it may."""
         try:
             wave = asked["wave"][-1] if "wave" in asked else None
             if wave is not None and not (wave.isascii() and wave.isdecimal() and len(wave) <= MAX_WAVE_DIGITS):
@@ -71,7 +72,7 @@ class EstimateQuery:
 
 def find(to: StoredSurvey, vectors: Vectors, query: EstimateQuery) -> list[GroupResult]:
     """An estimate for each question, wave and group that has enough reports."""
-    merged: dict[tuple[int, tuple[str, ...]], NDArray[Any]] = {}
+    merged: dict[tuple[int, tuple[str, ...]], NDArray[np.int64]] = {}
     for (wave, covariates), vector in vectors.items():
         values = json.loads(covariates)
         key = (wave, tuple(values[name] for name in query.by))
@@ -91,19 +92,19 @@ def find(to: StoredSurvey, vectors: Vectors, query: EstimateQuery) -> list[Group
     ]
 
 
-def _csv(table: Any) -> bytes:
+def _csv(table: pa.Table) -> bytes:
     sink = pa.BufferOutputStream()
     files.write_csv(table, sink)
     return bytes(sink.getvalue())
 
 
-def _parquet(table: Any) -> bytes:
+def _parquet(table: pa.Table) -> bytes:
     sink = pa.BufferOutputStream()
     load("pyarrow.parquet").write_table(table, sink)
     return bytes(sink.getvalue())
 
 
-def _arrow(table: Any) -> bytes:
+def _arrow(table: pa.Table) -> bytes:
     sink = pa.BufferOutputStream()
     with load("pyarrow.ipc").new_stream(sink, table.schema) as writer:
         writer.write_table(table)
@@ -119,7 +120,7 @@ def body(to: StoredSurvey, vectors: Vectors, query: EstimateQuery, form: str) ->
     return kind, write(group_results.to_table(found, query.by, query.level, query.population))
 
 
-FORMATS: dict[str, tuple[str, Callable[[Any], bytes]]] = {
+FORMATS: dict[str, tuple[str, Callable[[pa.Table], bytes]]] = {
     "csv": ("text/csv; charset=utf-8", _csv),
     "parquet": ("application/vnd.apache.parquet", _parquet),
     "arrow": ("application/vnd.apache.arrow.stream", _arrow),

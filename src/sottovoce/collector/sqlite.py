@@ -5,13 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from os import PathLike
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from sottovoce.collector import schema
-from sottovoce.collector.database import Database, Dialect
+from sottovoce.collector.database import Connection, Cursor, Database, Dialect
 from sottovoce.collector.group_key import KeyFiles
 from sottovoce.collector.store import Store
 from sottovoce.core.sqlite_file import SQLiteFile
+
+if TYPE_CHECKING:
+    import sqlite3
 
 APPLICATION_ID = 0x736F6363  # "socc"
 BUSY_SECONDS = 10.0
@@ -43,10 +46,10 @@ class SQLite(Dialect):
         self._keys = KeyFiles(self.path)
         self._file = SQLiteFile(self.path, APPLICATION_ID, schema.VERSION, SETTINGS, BUSY_SECONDS)
 
-    def connect(self) -> Any:
+    def connect(self) -> sqlite3.Connection:
         return self._file.connect()
 
-    def run(self, connection: Any, sql: str, values: Sequence[Any] = ()) -> Any:
+    def run(self, connection: Connection, sql: str, values: Sequence[object] = ()) -> Cursor:
         return connection.execute(sql, values)
 
     def meaning(self, error: Exception) -> Exception | None:
@@ -58,7 +61,7 @@ class SQLite(Dialect):
     def set_version(self, connection: Any, version: int) -> None:
         self._file.set_version(connection, version)
 
-    def empty(self, connection: Any, table: str) -> None:
+    def empty(self, connection: Connection, table: str) -> None:
         connection.execute(f"DELETE FROM {table}")  # noqa: S608
 
     def erase_deleted(self, database: Database) -> None:

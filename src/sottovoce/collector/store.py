@@ -6,12 +6,12 @@ Reports and the tallies that count them are written in one transaction, so that 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from sottovoce.collector.database import Database, Dialect
 from sottovoce.collector.groups import Groups
 from sottovoce.collector.ingest import Ingest
-from sottovoce.collector.records import Block, StoredReport, StoredSurvey
+from sottovoce.collector.records import Block, StoredReport, StoredSurvey, SurveyEntry
 from sottovoce.collector.reports import ReportTable
 from sottovoce.collector.surveys import Surveys
 from sottovoce.collector.tallies import Tallies
@@ -21,6 +21,7 @@ from sottovoce.survey import Survey
 from sottovoce.web.block_outcome import BlockOutcome
 
 if TYPE_CHECKING:
+    import numpy as np
     from numpy.typing import NDArray
 
 
@@ -60,7 +61,7 @@ class Store:
         """A survey by its id if it was looked up before: no statement is run."""
         return self._surveys.known(name)
 
-    def surveys(self) -> list[dict[str, Any]]:
+    def surveys(self) -> list[SurveyEntry]:
         """All surveys: id, digest, state and whether it is by invitation."""
         return self._surveys.all()
 
@@ -85,7 +86,7 @@ class Store:
         """All reports of a survey by their random ids, some at a time."""
         return self._reports.all(to)
 
-    def vectors(self, to: StoredSurvey, wave: int | None = None) -> dict[tuple[int, str], NDArray[Any]]:
+    def vectors(self, to: StoredSurvey, wave: int | None = None) -> dict[tuple[int, str], NDArray[np.int64]]:
         """The counts of each wave and each combination of covariates, as they were at one moment."""
         return self._tallies.vectors(to, wave)
 

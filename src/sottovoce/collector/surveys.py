@@ -1,12 +1,11 @@
-"""StoredSurvey surveys in the database. A survey never changes; what changes is whether it is open."""
+"""Published surveys in the database. A survey never changes; what changes is whether it is open."""
 
 from __future__ import annotations
 
 from datetime import UTC, datetime
-from typing import Any
 
 from sottovoce.collector.database import Database
-from sottovoce.collector.records import StoredSurvey
+from sottovoce.collector.records import StoredSurvey, SurveyEntry
 from sottovoce.core.errors import ParameterError
 from sottovoce.survey import Survey
 from sottovoce.survey.checks import SURVEY_ID
@@ -68,7 +67,7 @@ class Surveys:
             self._known[name] = StoredSurvey(number, survey, document, invited=bool(found[0][2]))
         return self._known[name]
 
-    def all(self) -> list[dict[str, Any]]:
+    def all(self) -> list[SurveyEntry]:
         """All surveys: id, digest, state and whether it is by invitation."""
         rows = self.database.read("SELECT id, digest, state, invited FROM surveys ORDER BY number")
         return [{"id": row[0], "digest": row[1], "state": row[2], "invited": bool(row[3])} for row in rows]

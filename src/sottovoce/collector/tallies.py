@@ -19,7 +19,7 @@ PART_COUNTS = 1024
 """Counts in one part of a tally. A report that changes few counts writes few parts."""
 
 REMEMBERED_PARTS = 1024
-"""TallyParts of tallies whose last counts are remembered."""
+"""The counts of at most this many parts are remembered."""
 
 TallyKey = tuple[int, int, str]
 """The survey's number, wave and covariates."""

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from typing import Any
+
+from sottovoce.core.canonical import JsonObject
 
 
 class Traffic:
@@ -28,10 +29,10 @@ class Traffic:
         self._counts[survey][f"rejected {reason}"] += 1
 
     def version(self, survey: str) -> int:
-        """A number that changes with everything that came."""
+        """A number that changes whenever something comes."""
         return sum(self._counts.get(survey, Counter()).values())
 
-    def of(self, survey: str) -> dict[str, Any]:
+    def of(self, survey: str) -> JsonObject:
         """All counts of a survey, in a form for JSON."""
         counts = self._counts.get(survey, Counter())
         refused = {name.partition(" ")[2]: count for name, count in sorted(counts.items()) if " " in name}

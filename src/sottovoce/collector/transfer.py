@@ -6,7 +6,6 @@ import hashlib
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 
 from sottovoce import data as files
 from sottovoce.collector import columns
@@ -54,7 +53,7 @@ def load_file(store: Store, to: StoredSurvey, path: Path, wave: int = 0, simulat
     return BlockOutcome(accepted, duplicates)
 
 
-def batches(path: Path, survey: Survey, wave: int = 0, simulated: bool = False) -> Iterator[Any]:
+def batches(path: Path, survey: Survey, wave: int = 0, simulated: bool = False) -> Iterator[pa.RecordBatch]:
     """The rows of a file of reports with the columns of a survey.
 
     A file that `sotto randomize` wrote has reports alone. Then the ids of its rows are derived from all of its bytes,
@@ -79,7 +78,7 @@ def batches(path: Path, survey: Survey, wave: int = 0, simulated: bool = False) 
         row += len(whole)
 
 
-def _completed(part: Any, shape: Any, wave: int, key: bytes, row: int) -> Any:
+def _completed(part: pa.RecordBatch, shape: pa.Schema, wave: int, key: bytes, row: int) -> pa.RecordBatch:
     """A record batch with an id and a wave for each row."""
     count = len(part)
     made = {"_wave": [wave] * count, "_id": [_id(key, row + at) for at in range(count)] if key else []}
@@ -93,7 +92,7 @@ def _completed(part: Any, shape: Any, wave: int, key: bytes, row: int) -> Any:
     return pa.record_batch(arrays, schema=shape)
 
 
-def stream(batch: Any) -> bytes:
+def stream(batch: pa.RecordBatch) -> bytes:
     """A record batch as a compact body to send."""
     sink = pa.BufferOutputStream()
     with load("pyarrow.ipc").new_stream(sink, batch.schema) as writer:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Collection
 from functools import partial
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from sottovoce.core import canonical
 from sottovoce.core.errors import Refusal, SottovoceError, StoreError
@@ -18,7 +18,7 @@ from sottovoce.web.hosts import from_a_page, host_of, is_own_host
 from sottovoce.web.http import JSON, Problem, Request, Response
 
 MAX_BODY_BYTES = 2**26
-"""Of a request, and of all requests at a time."""
+"""The most bytes of one request, and of all requests at a time."""
 
 MAX_VALUES = 2**20
 """Values in a request: many small ones take far more memory than the bytes that spell them."""
@@ -28,7 +28,7 @@ class CuratorApp(Application):
     """POST /v1/tasks/agree, share, confirm and sum, one at a time; GET /healthz, which tells the name and the key.
 
     With a `coordinator` only requests that it signed are answered. `hosts` gives the names by which this curator may be
-    asked, besides addresses and localhost. No request of a web page is answered: there is none that has to ask.
+    asked, besides addresses and localhost. No request of a web page is answered: no page needs to ask.
     """
 
     public_metrics: ClassVar = False
@@ -81,7 +81,7 @@ class CuratorApp(Application):
             return Response(200, await asyncio.to_thread(_run, self.curator.step, step, data))
 
     async def _signed_body(self, request: Request, step: str) -> bytes:
-        """The body; if there is a coordinator, of what it signed, and before that is known nothing is read."""
+        """The body. If there is a coordinator, nothing is read before it is known that it signed the request."""
         wanted = None
         if self.coordinator is not None:
             signed = request.header(signature.HEADER.encode())
@@ -95,7 +95,7 @@ class CuratorApp(Application):
         return data
 
 
-def _run(step: Callable[[str, Any], Any], name: str, data: bytes) -> bytes:
+def _run(step: Callable[[str, object], object], name: str, data: bytes) -> bytes:
     if sum(map(data.count, (b",", b"[", b"{"))) > MAX_VALUES:
         raise Problem(413, "too_large", f"a request must have at most {MAX_VALUES:,} values")
     return canonical.dumps(step(name, canonical.loads(data)))

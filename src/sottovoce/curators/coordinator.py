@@ -10,13 +10,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Protocol, TypeVar
 
+from sottovoce.core.canonical import JsonObject
 from sottovoce.core.errors import Refusal, ReportError, SottovoceError
 from sottovoce.core.lazy import numpy as np
 from sottovoce.curators.curator import check_manifest, check_manifests
 from sottovoce.curators.identity import digest, from_base64
 from sottovoce.curators.result import FederatedResult
+from sottovoce.curators.steps import Message
 from sottovoce.curators.task import Task
 
 if TYPE_CHECKING:
@@ -24,11 +26,13 @@ if TYPE_CHECKING:
 
 MAX_REQUESTS_AT_ONCE = 16
 
+T = TypeVar("T")
+
 
 class Network(Protocol):
-    """Whatever asks a curator for a step of a task."""
+    """How a curator is asked for a step of a task. Its answer is not checked yet."""
 
-    def ask(self, name: str, step: str, request: Any) -> Any: ...
+    def ask(self, name: str, step: str, request: JsonObject) -> object: ...
 
 
 @dataclass
@@ -54,54 +58,58 @@ class TaskRun:
         rows = {name: shares[name]["message"]["body"]["rows"] for name in group}
         return FederatedResult(self.task, tuple(group), dict(self.dropped), rows, total, level)
 
-    def _unmask(self, shares: Mapping[str, Any], group: list[str], manifests: list[Any]) -> dict[str, Any]:
+    def _unmask(
+        self, shares: Mapping[str, JsonObject], group: list[str], manifests: list[Message]
+    ) -> dict[str, NDArray[np.uint64]]:
         transcript = digest(manifests)
         request = {"task": self.task.digest, "manifests": manifests}
-        confirmed = self._all("confirm", group, lambda _: request, lambda name, answer: self._body(
+        confirmed = self._all("confirm", group, lambda _: request, lambda name, answer: self._about_group(
             "confirm", name, answer, transcript))  # fmt: skip
         self._need(confirmed, self.task.parties.least)
         confirmations = [confirmed[name] for name in group if name in confirmed]
 
-        def sealed(name: str) -> dict[str, Any]:
+        def sealed(name: str) -> JsonObject:
             pieces = {sender: shares[sender]["sealed"][name] for sender in group}
             return {"task": self.task.digest, "confirmations": confirmations, "sealed": pieces}
 
         names = [name for name in group if name in confirmed]
         sums = self._all("sum", names, sealed, lambda name, answer: self._piece(
-            self._body("sum", name, answer, transcript)))  # fmt: skip
+            self._about_group("sum", name, answer, transcript)))  # fmt: skip
         self._need(sums, self.task.parties.scheme().needed)
         return sums
 
     # Asking, and what an answer must be.
 
     def _all(
-        self, step: str, names: Iterable[str], request: Callable[[str], Any], check: Callable[[str, Any], Any]
-    ) -> dict[str, Any]:
+        self, step: str, names: Iterable[str], request: Callable[[str], JsonObject], check: Callable[[str, object], T]
+    ) -> dict[str, T]:
         """The checked answers of those who gave one; the others have dropped out."""
         wanted = list(names)
         with ThreadPoolExecutor(min(MAX_REQUESTS_AT_ONCE, max(len(wanted), 1))) as pool:
             answers = pool.map(lambda name: self._one(step, name, request, check), wanted)
             return {name: answer for name, answer in zip(wanted, answers, strict=True) if answer is not None}
 
-    def _one(self, step: str, name: str, request: Callable[[str], Any], check: Callable[[str, Any], Any]) -> Any:
+    def _one(
+        self, step: str, name: str, request: Callable[[str], JsonObject], check: Callable[[str, object], T]
+    ) -> T | None:
         try:
             return check(name, self.network.ask(name, step, request(name)))
         except SottovoceError as error:
             self.dropped[name] = f"{step}: {error}"
             return None
 
-    def _need(self, left: Mapping[str, Any], least: int) -> None:
+    def _need(self, left: Mapping[str, object], least: int) -> None:
         if len(left) < least:
             dropped = {name: self.dropped[name] for name in self.task.names if name in self.dropped}
             said = f"{least} curators are needed, {len(left)} are left, and nothing is published"
             raise Refusal(f"{said} ({by_reason(dropped):.600})")
 
-    def _agreed(self, name: str, answer: Any) -> Any:
+    def _agreed(self, name: str, answer: object) -> bool:
         if self.task.curators[name].verified(answer, self.task.digest, "agree", name) != {"agreed": True}:
             raise ReportError("did not agree")
-        return answer
+        return True
 
-    def _shared(self, name: str, answer: Any, roster: list[str]) -> Any:
+    def _shared(self, name: str, answer: object, roster: list[str]) -> JsonObject:
         if not isinstance(answer, Mapping) or set(answer) != {"message", "sealed"}:
             raise ReportError("an answer must have a message and sealed pieces")
         check_manifest(self.task, name, answer["message"])
@@ -110,17 +118,18 @@ class TaskRun:
             raise ReportError("the pieces are for another roster")
         if any(digest(from_base64(sealed[receiver])) != body["commitments"][receiver] for receiver in roster):
             raise ReportError("a piece is not the one that was committed to")
-        return answer
+        return dict(answer)
 
-    def _body(self, step: str, name: str, answer: Any, transcript: str) -> Any:
+    def _about_group(self, step: str, name: str, answer: object, transcript: str) -> Message:
+        """The message of a curator, if it is about the group of this transcript."""
         body = self.task.curators[name].verified(answer, self.task.digest, step, name)
-        if not isinstance(body, Mapping) or body.get("transcript") != transcript:
+        if not isinstance(answer, Mapping) or not isinstance(body, Mapping) or body.get("transcript") != transcript:
             raise ReportError("the answer is about another group")
-        return answer
+        return dict(answer)
 
     # The total.
 
-    def _total(self, sums: Mapping[str, Any], manifests: list[Any]) -> NDArray[np.int64]:
+    def _total(self, sums: Mapping[str, NDArray[np.uint64]], manifests: list[Message]) -> NDArray[np.int64]:
         """The noisy total, if all pieces agree and it lies where noise can have brought it."""
         try:
             total = self.task.parties.scheme().join({self.task.names.index(name): sums[name] for name in sums})
@@ -134,7 +143,7 @@ class TaskRun:
             )
         return total
 
-    def _piece(self, answer: Any) -> NDArray[np.uint64]:
+    def _piece(self, answer: Message) -> NDArray[np.uint64]:
         data = from_base64(answer["body"].get("sum"))
         if len(data) != 8 * self.task.query.size:
             raise ReportError("a sum of pieces has the wrong length")

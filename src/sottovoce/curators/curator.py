@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from sottovoce.core.errors import FileError, ParameterError, Refusal, ReportError
 from sottovoce.core.lazy import numpy as np
@@ -35,16 +35,16 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-PIECE_BYTES = 8
-"""Of each count in a piece."""
+COUNT_BYTES = 8
+"""Bytes of each count in a piece."""
 
 
 class Curator:
     """One curator. `peers` gives the keys of those it knows, itself among them, whenever a task is proposed.
 
     It takes part only in tasks that hold against at least `threshold` of the others together: whoever proposes a task
-    says how many that are, and might be one of more. If it has `surveys`, it takes part in their questions alone, asked
-    as they say.
+    chooses its threshold, and might work with more of them. If it has `surveys`, it takes part in their questions
+    alone, asked as they say.
     """
 
     def __init__(
@@ -63,7 +63,7 @@ class Curator:
         self._stream, self.threshold, self.surveys, self.clock = stream, threshold, surveys, clock
         self._noise = NoiseAhead(stream)
 
-    def step(self, name: str, request: Any) -> Message:
+    def step(self, name: str, request: object) -> Message:
         """The answer to one step of a task."""
         fields = {"agree": ["task"], "share": ["roster", "task"], "confirm": ["manifests", "task"],
                   "sum": ["confirmations", "sealed", "task"]}  # fmt: skip
@@ -72,7 +72,7 @@ class Curator:
         run: Callable[..., Message] = getattr(self, name)
         return run(**request)
 
-    def agree(self, task: Any) -> Message:
+    def agree(self, task: object) -> Message:
         """Take part in a task, if it is one that this curator would charge its people for."""
         asked = Task.from_dict(task)
         with self.ledger.transaction() as entries:
@@ -102,7 +102,7 @@ class Curator:
     def _cost(self, task: Task) -> dict[str, float]:
         return {task.column: task.noise.epsilon}
 
-    def share(self, task: str, roster: Any) -> Message:
+    def share(self, task: object, roster: object) -> Message:
         """Charge the ledger, and give out a sealed piece of the noisy counts for each curator on the roster."""
         with self._transaction(task) as (steps, asked):
             receivers = _roster(asked, roster)
@@ -135,7 +135,7 @@ class Curator:
         piece = pieces[task.names.index(receiver)].astype("<u8").tobytes()
         return task.curators[receiver].sealing.seal(piece, info=task.seal_info(self.name, receiver))
 
-    def confirm(self, task: str, manifests: Any) -> Message:
+    def confirm(self, task: object, manifests: object) -> Message:
         """Fix the senders whose pieces are added up. There is no second choice."""
         with self._transaction(task) as (steps, asked):
             mine = steps.find(asked.digest, SHARE)
@@ -152,7 +152,7 @@ class Curator:
             message = self._signed(asked, CONFIRM, {"transcript": transcript})
             return steps.keep(asked.digest, CONFIRM, {"message": message, "manifests": checked})
 
-    def sum(self, task: str, confirmations: Any, sealed: Any) -> Message:
+    def sum(self, task: object, confirmations: object, sealed: object) -> Message:
         """The sum of the pieces sealed to this curator, after enough curators confirmed the same group."""
         with self._transaction(task) as (steps, asked):
             if kept := steps.find(asked.digest, SUM):
@@ -166,7 +166,7 @@ class Curator:
             body = {"sum": to_base64(total.astype("<u8").tobytes()), "transcript": transcript}
             return steps.keep(asked.digest, SUM, {"message": self._signed(asked, SUM, body)})
 
-    def _added(self, task: Task, manifests: list[Message], sealed: Any) -> NDArray[np.uint64]:
+    def _added(self, task: Task, manifests: list[Message], sealed: object) -> NDArray[np.uint64]:
         if not isinstance(sealed, Mapping) or sorted(sealed) != sorted(one["from"] for one in manifests):
             raise ReportError("there must be a sealed piece of each curator in the confirmed group")
         scheme = task.parties.scheme()
@@ -180,14 +180,14 @@ class Curator:
         if digest(sealed) != manifest["body"]["commitments"][self.name]:
             raise ReportError(f"the sealed piece of {sender} is not the one it committed itself to")
         data = self.identity.key.open(sealed, info=task.seal_info(sender, self.name))
-        if len(data) != PIECE_BYTES * task.query.size:
+        if len(data) != COUNT_BYTES * task.query.size:
             raise ReportError(f"the piece of {sender} has the wrong length")
         piece = np.frombuffer(data, dtype="<u8").astype(np.uint64)
         task.parties.scheme().check(piece)
         return piece
 
     @contextmanager
-    def _transaction(self, task: Any) -> Iterator[tuple[KeptSteps, Task]]:
+    def _transaction(self, task: object) -> Iterator[tuple[KeptSteps, Task]]:
         """The steps that were taken, and the task that was agreed on."""
         with self.ledger.transaction() as entries:
             steps = KeptSteps(entries)
@@ -196,11 +196,11 @@ class Curator:
                 raise Refusal("this task was not agreed on")
             yield steps, Task.from_dict(kept["task"])
 
-    def _signed(self, task: Task, step: str, body: Any) -> Message:
+    def _signed(self, task: Task, step: str, body: object) -> Message:
         return self.identity.signed(task.digest, step, self.name, body)
 
 
-def _roster(task: Task, roster: Any) -> list[str]:
+def _roster(task: Task, roster: object) -> list[str]:
     """Names in the order of the task, each once, and enough of them."""
     if not isinstance(roster, list) or [name for name in task.names if name in roster] != roster:
         raise ParameterError("a roster must list curators of the task in its order")
@@ -209,7 +209,7 @@ def _roster(task: Task, roster: Any) -> list[str]:
     return roster
 
 
-def check_manifests(task: Task, manifests: Any) -> list[Message]:
+def check_manifests(task: Task, manifests: object) -> list[Message]:
     """The signed manifests of enough curators, in the order of the task, all for the same roster."""
     if not isinstance(manifests, list) or not all(isinstance(one, Mapping) for one in manifests):
         raise ReportError("manifests must be a list of messages")
@@ -225,7 +225,7 @@ def check_manifests(task: Task, manifests: Any) -> list[Message]:
     return [dict(message) for message in manifests]
 
 
-def check_manifest(task: Task, sender: str, message: Any) -> None:
+def check_manifest(task: Task, sender: str, message: object) -> None:
     """Check what a curator says of the pieces it gave out."""
     body = task.curators[sender].verified(message, task.digest, "share", sender)
     if not isinstance(body, Mapping) or sorted(body) != ["commitments", "roster", "rows"]:
@@ -239,7 +239,7 @@ def check_manifest(task: Task, sender: str, message: Any) -> None:
         raise ReportError(f"{sender} must commit itself to a piece for everybody on the roster")
 
 
-def check_confirmations(task: Task, confirmations: Any, transcript: str, group: list[str]) -> None:
+def check_confirmations(task: Task, confirmations: object, transcript: str, group: list[str]) -> None:
     """Check that enough of a group confirmed it."""
     if not isinstance(confirmations, list) or not all(isinstance(one, Mapping) for one in confirmations):
         raise ReportError("confirmations must be a list of messages")

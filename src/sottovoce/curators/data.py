@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from sottovoce import data as files
-from sottovoce.core.domain import Domain
+from sottovoce.core.domain import Domain, to_list
 from sottovoce.core.errors import FileError, Refusal
 from sottovoce.core.lazy import numpy as np
 from sottovoce.trust.federated import Query
@@ -54,8 +54,8 @@ class CuratorData:
     def _own(self, column: str) -> str:
         return self.columns.get(column, column)
 
-    def _parts(self, column: str) -> Iterator[list[Any]]:
+    def _parts(self, column: str) -> Iterator[list[object]]:
         own = self._own(column)
         table = files.Table(self.path, [own])
         for batch in table.batches():
-            yield files.answers(batch.column(batch.schema.get_field_index(own)), AS_TEXT, table.csv).to_pylist()
+            yield to_list(files.answers(batch.column(batch.schema.get_field_index(own)), AS_TEXT, table.csv))

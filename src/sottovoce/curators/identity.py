@@ -13,11 +13,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from os import PathLike
-from typing import Any, Self
+from typing import TYPE_CHECKING, Self
 
 from sottovoce.core import canonical
+from sottovoce.core.canonical import JsonObject
 from sottovoce.core.errors import ReportError, SealError
 from sottovoce.core.sealing import PrivateKey, PublicKey
+
+if TYPE_CHECKING:
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 SIGNING_PURPOSE = b"sottovoce curator: signing key"
 MESSAGE_FIELDS = {"task", "step", "from", "body", "signature"}
@@ -36,7 +40,7 @@ class Card:
     signing: bytes
 
     @classmethod
-    def from_text(cls, text: Any) -> Self:
+    def from_text(cls, text: object) -> Self:
         first, dot, second = text.partition(".") if isinstance(text, str) else ("", "", "")
         try:
             signing = base64.b64decode(second + "=", altchars=b"-_", validate=True)
@@ -49,7 +53,7 @@ class Card:
     def __str__(self) -> str:
         return f"{self.sealing}.{base64.urlsafe_b64encode(self.signing).rstrip(b'=').decode()}"
 
-    def verified(self, message: Any, task: str, step: str, sender: str) -> Any:
+    def verified(self, message: object, task: str, step: str, sender: str) -> object:
         """The body of a message that this curator signed for this task and step, or an error."""
         from cryptography.exceptions import InvalidSignature
         from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
@@ -79,7 +83,7 @@ class Identity:
         return cls(PrivateKey.at(path))
 
     @cached_property
-    def _signing(self) -> Any:
+    def _signing(self) -> Ed25519PrivateKey:
         from cryptography.hazmat.primitives import hashes
         from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
         from cryptography.hazmat.primitives.kdf.hkdf import HKDF
@@ -91,16 +95,17 @@ class Identity:
     def card(self) -> Card:
         return Card(self.key.public, self._signing.public_key().public_bytes_raw())
 
-    def signed(self, task: str, step: str, sender: str, body: Any) -> dict[str, Any]:
+    def signed(self, task: str, step: str, sender: str, body: object) -> JsonObject:
+        """A message about a task and a step, with this curator's signature."""
         message = {"task": task, "step": step, "from": sender, "body": body}
         return {**message, "signature": to_base64(self._signing.sign(_signed(message)))}
 
 
-def _signed(message: Mapping[str, Any]) -> bytes:
+def _signed(message: Mapping[str, object]) -> bytes:
     return canonical.dumps({name: message[name] for name in MESSAGE_FIELDS - {"signature"}})
 
 
-def digest(value: Any) -> str:
+def digest(value: object) -> str:
     """The SHA-256 of bytes, or of the canonical JSON of anything else, in hexadecimal digits."""
     return hashlib.sha256(value if isinstance(value, bytes) else canonical.dumps(value)).hexdigest()
 
@@ -109,8 +114,10 @@ def to_base64(data: bytes) -> str:
     return base64.b64encode(data).decode()
 
 
-def from_base64(text: Any) -> bytes:
+def from_base64(text: object) -> bytes:
     try:
-        return base64.b64decode(text, validate=True)
-    except (binascii.Error, ValueError, TypeError):
-        raise ReportError("bytes must be in base64") from None
+        if isinstance(text, str):
+            return base64.b64decode(text, validate=True)
+    except (binascii.Error, ValueError):
+        pass
+    raise ReportError("bytes must be in base64")

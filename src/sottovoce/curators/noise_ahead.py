@@ -20,14 +20,14 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 DELAY_SECONDS = 0.005
-"""Before a draw begins, so that the answer to the agreement is on its way."""
+"""A draw begins after this time, when the answer to the agreement is on its way."""
 
-SETTLED_SECONDS = 0.05
-SECONDS_PER_COUNT = 5e-6
-"""How long noise is given to be drawn: many times as long as it takes."""
+DRAW_SECONDS = 0.05
+DRAW_SECONDS_PER_COUNT = 5e-6
+"""The time that a draw is given, in all and for each count: many times as long as it takes."""
 
 MAX_TASKS = 64
-"""Tasks that noise is kept for. That of the oldest is forgotten, and drawn anew should it be needed."""
+"""Noise is kept for this many tasks. That of the oldest is forgotten, and drawn anew should it be needed."""
 
 
 @dataclass(frozen=True)
@@ -61,7 +61,7 @@ class NoiseAhead:
         return draw.noise[0]
 
     def _begin(self, task: Task) -> _Draw:
-        seconds = DELAY_SECONDS + SETTLED_SECONDS + SECONDS_PER_COUNT * task.query.size
+        seconds = DELAY_SECONDS + DRAW_SECONDS + DRAW_SECONDS_PER_COUNT * task.query.size
         noise: list[NDArray[np.int64]] = []
 
         def run() -> None:

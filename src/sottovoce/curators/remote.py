@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from sottovoce.core import canonical
+from sottovoce.core.canonical import JsonObject
 from sottovoce.core.errors import SottovoceError
 from sottovoce.curators import signature
 from sottovoce.curators.identity import Identity
@@ -33,7 +32,7 @@ class Remote:
             "curator", "no answer", attempts, timeout, MAX_ANSWER_BYTES, proxies=False, wait=doubled_wait
         )
 
-    def ask(self, name: str, step: str, request: Any) -> Any:
+    def ask(self, name: str, step: str, request: JsonObject) -> object:
         """The answer of a curator; `Rejected` if it refuses, `Undelivered` if none comes."""
         body, headers = canonical.dumps(request), {"content-type": "application/json"}
         if self.identity is not None:

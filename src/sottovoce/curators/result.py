@@ -6,8 +6,9 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from sottovoce.core.canonical import JsonObject
 from sottovoce.core.lazy import numpy as np
 from sottovoce.curators.task import Task
 from sottovoce.estimates.render import interval_plot, label_text, plural, text_table
@@ -74,12 +75,12 @@ class FederatedResult:
 
     @property
     def notes(self) -> list[str]:
-        """Lines about what the guarantee rests on, and who dropped out."""
+        """Lines about what the guarantee assumes, and who dropped out."""
         holds = "even if they lie" if self.task.parties.against_liars else "if they follow the protocol"
         first = f"up to {plural(self.task.parties.threshold, 'curator')} may pool what they see, {holds}"
         return [first, *(f"{name} dropped out: {reason}" for name, reason in sorted(self.dropped.items()))]
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> JsonObject:
         """A form for JSON."""
         return {
             "task": self.task.to_dict(),
@@ -113,5 +114,5 @@ class FederatedResult:
         return "\n".join([text_table(*self.table()), self.caption, "", text_table(*self.guarantee()), *self.notes])
 
 
-def _record(row: QueryRow) -> dict[str, Any]:
+def _record(row: QueryRow) -> JsonObject:
     return {name: None if isinstance(x, float) and not math.isfinite(x) else x for name, x in vars(row).items()}

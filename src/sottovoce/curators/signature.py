@@ -42,5 +42,5 @@ def check_body(body: bytes, wanted: str) -> None:
 
 
 def _step(step: str) -> str:
-    """Told apart from the messages of curators, which are signed in the same form."""
+    """A step with a prefix, so that no request passes for a message of a curator, which is signed in the same form."""
     return f"request {step}"

@@ -7,12 +7,13 @@ the same answer and costs nothing.
 from __future__ import annotations
 
 from datetime import UTC, datetime
-from typing import Any
 
 from sottovoce.core import canonical
+from sottovoce.core.canonical import JsonObject
 from sottovoce.device.ledger import Entries
 
-Message = dict[str, Any]
+Message = JsonObject
+"""What a curator gives out: a task, a step, a sender, a body and a signature."""
 
 STEPS = ("agree", "share", "confirm", "sum")
 AGREE, SHARE, CONFIRM, SUM = STEPS
@@ -24,15 +25,15 @@ class KeptSteps:
     def __init__(self, entries: Entries) -> None:
         self.entries = entries
 
-    def find(self, task: str, step: str) -> Message | None:
+    def find(self, task: str, step: str) -> JsonObject | None:
         """What was given out in a step, and what the next one needs of it; None if it was not taken yet."""
         row = self.entries.connection.execute(
             "SELECT answer FROM curator_steps WHERE task = ? AND step = ?", (task, step)
         ).fetchone()
         return None if row is None else dict(canonical.loads(bytes(row[0])))
 
-    def keep(self, task: str, step: str, answer: Message) -> Message:
-        """Keep what is about to be given out; its message. A step is taken once."""
+    def keep(self, task: str, step: str, answer: JsonObject) -> Message:
+        """Keep what is about to be given out, and return its message. A step is taken once."""
         row = (task, step, canonical.dumps(answer), datetime.now(UTC).isoformat(timespec="seconds"))
         self.entries.connection.execute("INSERT INTO curator_steps VALUES (?, ?, ?, ?)", row)
         return dict(answer["message"])

@@ -11,10 +11,11 @@ from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Self
+from typing import Self
 from urllib.parse import urlsplit
 
 from sottovoce.core import canonical
+from sottovoce.core.canonical import JsonObject
 from sottovoce.core.errors import FileError, ParameterError, SealError, SottovoceError
 from sottovoce.core.privacy import check_epsilon
 from sottovoce.curators.identity import Card, digest
@@ -30,7 +31,10 @@ TASK_FIELDS = {"task", "id", "column", "query", "epsilon", "threshold", "dropout
 
 @dataclass(frozen=True)
 class AskedQuestion:
-    """The question of a published survey that a task asks, in one of its waves. Fewer people give no result."""
+    """The question of a published survey that a task asks, in one of its waves.
+
+    From fewer than `minimum` people there is no result.
+    """
 
     survey: str
     question: str
@@ -44,7 +48,7 @@ class AskedQuestion:
             raise ParameterError("the wave and the minimum of a survey must be whole numbers")
 
     @classmethod
-    def from_dict(cls, record: Any) -> Self:
+    def from_dict(cls, record: object) -> Self:
         if not isinstance(record, Mapping) or set(record) != {"survey", "question", "wave", "minimum"}:
             raise ParameterError("a task of a survey names its digest, a question, a wave and a minimum")
         return cls(**record)
@@ -94,7 +98,7 @@ class Task:
         """What a sealed share is bound to."""
         return canonical.dumps({"task": self.digest, "step": "share", "from": sender, "to": receiver})
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> JsonObject:
         p = self.parties
         return {
             "task": VERSION,
@@ -111,7 +115,7 @@ class Task:
         }
 
     @classmethod
-    def from_dict(cls, record: Any) -> Self:
+    def from_dict(cls, record: object) -> Self:
         """The task that `to_dict` wrote; anything else is refused."""
         if not isinstance(record, Mapping) or set(record) != TASK_FIELDS or record["task"] != VERSION:
             raise ParameterError(f"a task of version {VERSION} has the fields {', '.join(sorted(TASK_FIELDS))}")
@@ -157,7 +161,7 @@ def read_peers(path: Path) -> dict[str, Peer]:
     return peers
 
 
-def _peer(name: str, entry: Any) -> Peer:
+def _peer(name: str, entry: object) -> Peer:
     if not isinstance(entry, dict) or not {"url", "key"} <= set(entry) or not _is_url(entry["url"]):
         raise ParameterError(f"curator {name!r:.70} must have a url and a key")
     try:
@@ -172,7 +176,7 @@ def _check_keys(cards: Iterable[Card]) -> None:
         raise ParameterError("every curator must have a key of its own")
 
 
-def check_name(name: Any) -> str:
+def check_name(name: object) -> str:
     if not isinstance(name, str) or not NAME.fullmatch(name):
         raise ParameterError(
             f"a name must be up to 64 small letters, digits, dots, dashes and underscores, got {name!r:.70}"
@@ -180,7 +184,7 @@ def check_name(name: Any) -> str:
     return name
 
 
-def _is_url(text: Any) -> bool:
+def _is_url(text: object) -> bool:
     try:
         return isinstance(text, str) and bool(ADDRESS.fullmatch(text)) and urlsplit(text).port != 0
     except ValueError:  # A port that is no number, or an address with a bracket too few.

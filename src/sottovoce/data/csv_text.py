@@ -4,7 +4,7 @@ A spreadsheet takes a cell for a formula when its text begins with = + - or @, a
 the sheet away. Labels come from a survey's author and discovered texts from anybody. So such a text gets an apostrophe
 in front, which spreadsheets read as "this is text" (OWASP, "CSV Injection"). Numbers are left alone, also as text.
 
-Where numbers have a decimal comma, spreadsheets part cells at semicolons and do not see our quotes: "tea;=1+1" is then
+Where numbers have a decimal comma, spreadsheets separate cells by semicolons and ignore our quotes: "tea;=1+1" is then
 two cells. So the same is done inside a text, behind every mark that may end a cell or a row.
 
 An apostrophe is put before a text that has it already, so that taking one off always gives the text back.
@@ -13,7 +13,7 @@ An apostrophe is put before a text that has it already, so that taking one off a
 from __future__ import annotations
 
 import re
-from typing import Any
+from typing import IO
 
 from sottovoce.core.lazy import load
 from sottovoce.core.lazy import pyarrow as pa
@@ -25,13 +25,15 @@ BEGINS = f"[{BLANK}]*[=+\\-@＝＋－＠]"
 """How a text begins that a spreadsheet may take for a formula; some take the wide forms of the signs too."""
 
 FORMULA = f"^({BEGINS}|'*[\t\r\n])"
+"""A text that gets an apostrophe in front, unless it is a number."""
+
 INSIDE = f"([;\t\r\n])(?={BEGINS})"
 """A mark that may end a cell, before what would be a formula in the next one."""
 
 NUMBER = r"^[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?$"
 
 
-def write_csv(table: Any, sink: Any) -> None:
+def write_csv(table: pa.Table, sink: str | IO[bytes] | pa.NativeFile) -> None:
     """Write an Arrow table to a file or a stream, with texts that look like formulas marked as text."""
     columns = [_protected(table.column(number)) for number in range(table.num_columns)]
     names = [protect(name) for name in table.column_names]
@@ -58,7 +60,7 @@ def unprotect(text: str) -> str:
     return plain[1:] if plain.startswith("'") and protect(plain[1:]) == text else plain
 
 
-def _protected(column: Any) -> Any:
+def _protected(column: pa.ChunkedArray) -> pa.ChunkedArray:
     kind = column.type
     if pa.types.is_dictionary(kind):
         column, kind = column.cast(kind.value_type), kind.value_type

@@ -8,13 +8,12 @@ import shlex
 import shutil
 import tempfile
 from pathlib import Path
-from typing import Any
 
 from sottovoce.core.errors import MissingDependencyError
 from sottovoce.core.lazy import load
 
 WRAPPER = """#!/bin/sh
-# Spark asks for a module that the runtime of the wheel does not have, and does without it.
+# Spark asks for a module that the runtime of the wheel does not have. Spark works without it.
 for each do
     shift
     [ "$each" = --add-modules=jdk.incubator.vector ] || set -- "$@" "$each"
@@ -24,7 +23,7 @@ exec {java} "$@"
 
 
 def ensure_java() -> None:
-    """See to it that there is a Java. One that is chosen by the environment, or on the path, stays as it is."""
+    """Make sure that Spark finds a Java. One that the environment names, or that is on the path, is used as it is."""
     if any(os.environ.get(name) for name in ("SPARK_HOME", "JAVA_HOME")) or shutil.which("java"):
         return
     try:
@@ -36,8 +35,8 @@ def ensure_java() -> None:
     os.environ["JAVA_HOME"] = str(_wrapped(wheel.JAVA))
 
 
-def _wrapped(java: Any) -> Path:
-    """A home for a Java of the wheel, until this process ends."""
+def _wrapped(java: str | os.PathLike[str]) -> Path:
+    """A Java home that runs the Java of the wheel, until this process ends."""
     home = Path(tempfile.mkdtemp(prefix="sottovoce-java-"))
     atexit.register(shutil.rmtree, home, ignore_errors=True)
     (home / "bin").mkdir()

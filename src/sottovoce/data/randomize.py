@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import partial
 from os import PathLike
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 from sottovoce.core.errors import ParameterError, SottovoceError
 from sottovoce.core.privacy import check_epsilon, compose
@@ -21,8 +21,11 @@ from sottovoce.mechanisms import Longitudinal, Mechanism
 from sottovoce.survey import Survey, short_form
 from sottovoce.survey.short_form import ColumnQuestion
 
+if TYPE_CHECKING:
+    import pyarrow as pa
+
 Progress = Callable[[float], None]
-"""What is told the share of a file that is done, from 0 to 1."""
+"""A function that is told the share of a file that is done, from 0 to 1."""
 AskedOfTable = Survey | Mapping[str, Mechanism] | Sequence[str | ColumnQuestion]
 """What can be asked of a table: a survey, a mechanism for each column, or questions in short form."""
 
@@ -108,15 +111,15 @@ def of_survey(survey: Survey) -> dict[str, Mechanism]:
 def _randomized(
     table: Table, columns: Mapping[str, str], mechanisms: Mapping[str, Mechanism], stream: Keystream
 ) -> Iterator[dict[str, Reports]]:
-    """Reports, batch by batch. Each batch draws from a stream of its own, so that threads do not change a seed's."""
+    """Reports, batch by batch. Each batch draws from its own stream, so that a seed gives the same on any threads."""
 
-    def batches() -> Iterator[tuple[Any, int, Keystream]]:
+    def batches() -> Iterator[tuple[pa.RecordBatch, int, Keystream]]:
         row = 1
         for batch in table.batches(_listed(columns, mechanisms), batch_rows(mechanisms)):
             yield batch, row, stream.split()
             row += len(batch)
 
-    def reports(part: tuple[Any, int, Keystream]) -> dict[str, Reports]:
+    def reports(part: tuple[pa.RecordBatch, int, Keystream]) -> dict[str, Reports]:
         batch, row, own = part
         made = {}
         for name, m in mechanisms.items():
@@ -128,7 +131,10 @@ def _randomized(
     return in_order(reports, batches())
 
 
-def _watched(parts: Iterator[dict[str, Reports]], table: Table, progress: Progress | None) -> Iterator[Any]:
+def _watched(
+    parts: Iterator[dict[str, Reports]], table: Table, progress: Progress | None
+) -> Iterator[dict[str, Reports]]:
+    """The same parts; after each one is written, progress is told."""
     for part in parts:
         yield part
         if progress is not None:

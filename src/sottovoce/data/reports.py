@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from sottovoce.core.canonical import JsonObject
 from sottovoce.core.errors import FileError, ParameterError, ReportError
 from sottovoce.core.lazy import numpy as np
 from sottovoce.core.lazy import pyarrow as pa
@@ -25,10 +26,10 @@ GROUP_ROWS = 2**20
 GROUP_BYTES = 2**24
 """Parquet files are written in groups of at least this many rows or bytes."""
 MAX_DICTIONARY_OUTCOMES = 2**16
-"""Reports with more outcomes, or of bits, are written without a dictionary: Parquet would fill one and give it up."""
+"""Reports with more outcomes, or of bits, are written without a dictionary: Parquet would fill it and drop it."""
 
 
-def _arrow_type(m: Mechanism) -> Any:
+def _arrow_type(m: Mechanism) -> pa.DataType:
     if isinstance(m.shape, Bits):
         return pa.binary(m.shape.width)
     if isinstance(m.shape, Index):
@@ -60,9 +61,9 @@ def write_reports(path: Path, mechanisms: Mapping[str, Mechanism], parts: Iterab
     return rows
 
 
-def _groups(schema: Any, parts: Iterable[Mapping[str, Reports]]) -> Iterator[Any]:
-    """Parts put together, for a reader is slowed down by small groups of rows."""
-    held: list[Any] = []
+def _groups(schema: pa.Schema, parts: Iterable[Mapping[str, Reports]]) -> Iterator[pa.Table]:
+    """Parts put together into larger groups of rows: small groups would slow down a reader."""
+    held: list[pa.RecordBatch] = []
     rows = size = 0
     for columns in parts:
         arrays = [_arrow_array(columns[field.name].data, field.type) for field in schema]
@@ -80,14 +81,14 @@ def batch_rows(mechanisms: Mapping[str, Mechanism]) -> int:
     return max(1, min(BATCH_ROWS, BATCH_BYTES // sum(m.shape.empty(1).nbytes for m in mechanisms.values())))
 
 
-def _schema(mechanisms: Mapping[str, Mechanism], simulated: bool) -> Any:
+def _schema(mechanisms: Mapping[str, Mechanism], simulated: bool) -> pa.Schema:
     questions = {name: m.to_dict() for name, m in mechanisms.items()}
     note = {"version": VERSION, "questions": questions, "simulated": simulated}
     fields = [pa.field(name, _arrow_type(m), nullable=False) for name, m in mechanisms.items()]
     return pa.schema(fields, {METADATA_KEY: json.dumps(note).encode()})
 
 
-def _arrow_array(data: NDArray[Any], arrow_type: Any) -> Any:
+def _arrow_array(data: NDArray[np.integer[Any]], arrow_type: pa.DataType) -> pa.Array:
     """A column of reports as Arrow sees it, not copied. (Arrow's own way loads pandas, for half a second.)"""
     kind = np.uint8 if data.ndim == 2 else arrow_type.to_pandas_dtype()
     return pa.Array.from_buffers(arrow_type, len(data), [None, pa.py_buffer(np.ascontiguousarray(data, dtype=kind))])
@@ -118,7 +119,7 @@ class ReportFile:
             yield {name: Reports(self.mechanisms[name], data, self.simulated) for name, data in columns.items()}
 
 
-def _note(path: Path) -> tuple[dict[str, Any], Any]:
+def _note(path: Path) -> tuple[JsonObject, pa.Schema]:
     """What a file of reports says of itself, and its schema."""
     schema = Table(path, []).schema
     with reading(path):

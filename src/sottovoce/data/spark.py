@@ -13,8 +13,9 @@ import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, overload
 
+from sottovoce.core.canonical import JsonObject
 from sottovoce.core.errors import FileError, ParameterError, SottovoceError
 from sottovoce.core.lazy import load
 from sottovoce.core.lazy import numpy as np
@@ -22,22 +23,25 @@ from sottovoce.core.lazy import pyarrow as pa
 from sottovoce.core.reports import Bits
 from sottovoce.data import ReportFile, answers, writing
 from sottovoce.data.java import ensure_java
+from sottovoce.estimates import Result
 from sottovoce.estimates.tally import Tally
 from sottovoce.mechanisms import Mechanism, mechanism
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import Column, DataFrame, SparkSession
 
-Batches = Iterator[Any]
-Group = tuple[Any, ...]
+    Batches = Iterator[pa.RecordBatch]
+
+Group = tuple[object, ...]
+"""The values of the columns that make a group."""
 
 QUESTION, N, CELLS, BRANCH, REPORT, GROUP = "question", "n", "cells", "branch", "report_{}", "group_{}"
-"""What columns are called on the workers. None keeps a name of its own there, so that no two can be called the same."""
+"""The names of columns on the workers. No column keeps its own name there, so that no two names can be the same."""
 COUNTS = f"{QUESTION} int, {N} long, {CELLS} binary"
 BRANCHES = 16
-"""Into how many counts of one question and group the workers merge those of their partitions."""
+"""The workers merge the counts of their partitions into this many, for each question and group."""
 SIMULATED = "sottovoce.simulated"
-"""The mark of simulated reports, in their column's metadata: Spark hands it on when rows and columns are chosen."""
+"""The mark of simulated reports, in their column's metadata: Spark keeps it when rows and columns are chosen."""
 GROUPABLE = re.compile(
     r"boolean|tinyint|smallint|int|bigint|float|double|decimal\(.*\)|string|binary|void"
     r"|date|time\(.*\)|timestamp(_ntz)?|interval (day|hour|minute|second).*"
@@ -69,12 +73,9 @@ def randomize(frame: DataFrame, column: str, m: Mechanism) -> DataFrame:
     query that runs twice draws twice: write the reports down once, and count what was written.
     """
     _need(frame, [column])
-    described = m.to_dict()
+    described, reports_kind = m.to_dict(), "binary" if isinstance(m.shape, Bits) else "long"
     names = list(frame.columns)
-    schema = ", ".join(
-        f"`{name}` {'binary' if isinstance(m.shape, Bits) else 'long'}" if name == column else f"`{name}` {kind}"
-        for name, kind in frame.dtypes
-    )
+    schema = ", ".join(f"{_quoted(name)} {reports_kind if name == column else kind}" for name, kind in frame.dtypes)
 
     def reports(batches: Batches) -> Batches:
         own = mechanism(described)
@@ -84,10 +85,17 @@ def randomize(frame: DataFrame, column: str, m: Mechanism) -> DataFrame:
             arrays = [column_of if name == column else batch.column(at) for at, name in enumerate(names)]
             yield pa.record_batch(arrays, names=names)
 
-    return frame.mapInArrow(reports, schema)
+    plain = frame.toDF(*(f"column_{at}" for at in range(len(names))))  # Spark's own look-up stumbles over a backtick.
+    return plain.mapInArrow(reports, schema)
 
 
-def tally(frame: DataFrame, column: str, m: Mechanism, by: Sequence[str] = ()) -> Any:
+@overload
+def tally(frame: DataFrame, column: str, m: Mechanism) -> Tally[Result]: ...
+@overload
+def tally(frame: DataFrame, column: str, m: Mechanism, by: Sequence[str]) -> dict[Group, Tally[Result]]: ...
+def tally(
+    frame: DataFrame, column: str, m: Mechanism, by: Sequence[str] = ()
+) -> Tally[Result] | dict[Group, Tally[Result]]:
     """The tally of a column of reports; with `by`, one for each group, keyed by the groups' values."""
     counted = tallies(frame, {column: m}, by)
     return {group: found[column] for group, found in counted.items()} if by else counted[()][column]
@@ -95,7 +103,7 @@ def tally(frame: DataFrame, column: str, m: Mechanism, by: Sequence[str] = ()) -
 
 def tallies(
     frame: DataFrame, questions: Mapping[str, Mechanism], by: Sequence[str] = ()
-) -> dict[Group, dict[str, Tally[Any]]]:
+) -> dict[Group, dict[str, Tally[Result]]]:
     """The tallies of several columns in one pass over the data, for each group of `by`; `()` is the group of all."""
     _need(frame, [*questions, *by])
     if not questions:
@@ -103,12 +111,12 @@ def tallies(
     _check_groups(frame, questions, by)
     simulated = {name for name in questions if frame.schema[name].metadata.get(SIMULATED)}
 
-    def empty() -> list[Tally[Any]]:
+    def empty() -> list[Tally[Result]]:
         return [
             m.tally().add_counts(np.zeros(m.cells, np.int64), 0, name in simulated) for name, m in questions.items()
         ]
 
-    found: dict[Group, list[Tally[Any]]] = {} if by else {(): empty()}
+    found: dict[Group, list[Tally[Result]]] = {} if by else {(): empty()}
     for question, n, cells, *group in _counts(frame, questions, by).collect():
         totals = found.setdefault(_key(group), empty())
         totals[question].add_counts(np.frombuffer(cells, dtype=np.int64), n)
@@ -147,13 +155,13 @@ def _counts(frame: DataFrame, questions: Mapping[str, Mechanism], by: Sequence[s
     return merged.select(QUESTION, N, CELLS, *back)
 
 
-def _counter(described: Sequence[Mapping[str, Any]], groups: Sequence[str]) -> Callable[[Batches], Batches]:
-    """What a worker does with its partition: count it, question by question and group by group."""
+def _counter(described: Sequence[JsonObject], groups: Sequence[str]) -> Callable[[Batches], Batches]:
+    """The function with which a worker counts its partition, question by question and group by group."""
 
     def count(batches: Batches) -> Batches:
         own = [mechanism(data) for data in described]
-        found: dict[Group, list[Tally[Any]]] = {}
-        kinds: Any = None
+        found: dict[Group, list[Tally[Result]]] = {}
+        kinds: pa.Schema = None
         for batch in batches:
             kinds = batch.schema
             for group, part in _groups(batch, groups):
@@ -169,7 +177,7 @@ def _counter(described: Sequence[Mapping[str, Any]], groups: Sequence[str]) -> C
     return count
 
 
-def _groups(batch: Any, groups: Sequence[str]) -> Iterator[tuple[Group, Any]]:
+def _groups(batch: pa.RecordBatch, groups: Sequence[str]) -> Iterator[tuple[Group, pa.RecordBatch]]:
     """The parts of a batch that share a group, each with its values."""
     if not groups:
         yield (), batch
@@ -180,12 +188,12 @@ def _groups(batch: Any, groups: Sequence[str]) -> Iterator[tuple[Group, Any]]:
         yield _key([entry[name] for name in groups]), batch.take(pa.array(entry["row_list"]))
 
 
-def _key(values: Iterable[Any]) -> Group:
-    """The values of a group as a key. What is not a number is always the same one, for it equals only itself."""
+def _key(values: Iterable[object]) -> Group:
+    """The values of a group as a key. Every NaN is the same object: two NaN objects would make two groups."""
     return tuple(math.nan if value != value else value for value in values)
 
 
-def _merger(table: Any) -> Any:
+def _merger(table: pa.Table) -> pa.Table:
     """Rows of counts of one question and group, added up."""
     cells = sum(np.frombuffer(part.as_py(), dtype=np.int64) for part in table.column(CELLS))
     n = sum(table.column(N).to_pylist())
@@ -200,9 +208,14 @@ def _need(frame: DataFrame, names: Sequence[str]) -> None:
             raise ParameterError(f"no column {name!r}, the columns are {', '.join(frame.columns)}")
 
 
-def _column(name: str) -> Any:
+def _column(name: str) -> Column:
     """A column by its name, whatever characters are in it."""
-    return load("pyspark.sql.functions").col("`" + name.replace("`", "``") + "`")
+    column: Column = load("pyspark.sql.functions").col(_quoted(name))
+    return column
+
+
+def _quoted(name: str) -> str:
+    return "`" + name.replace("`", "``") + "`"
 
 
 def read(spark: SparkSession, paths: Sequence[str | os.PathLike[str]]) -> tuple[DataFrame, dict[str, Mechanism], bool]:
@@ -227,7 +240,7 @@ def read(spark: SparkSession, paths: Sequence[str | os.PathLike[str]]) -> tuple[
     return frame, mechanisms, simulated
 
 
-def tally_files(paths: Sequence[str | os.PathLike[str]], master: str | None = None) -> dict[str, Tally[Any]]:
+def tally_files(paths: Sequence[str | os.PathLike[str]], master: str | None = None) -> dict[str, Tally[Result]]:
     """The tally of each question in Parquet files of reports, counted by a Spark session of its own."""
     running = session(master)
     try:
@@ -263,11 +276,11 @@ class Running:
         with writing(self.path) as part:
             part.write_text(json.dumps(written), "utf-8")
 
-    def read(self) -> dict[str, Tally[Any]]:
+    def read(self) -> dict[str, Tally[Result]]:
         """The tallies as they are now."""
         return self._load()[1]
 
-    def _load(self) -> tuple[int, dict[str, Tally[Any]]]:
+    def _load(self) -> tuple[int, dict[str, Tally[Result]]]:
         try:
             data = json.loads(self.path.read_text("utf-8"))
             totals = {name: Tally.from_dict(data["tallies"][name], m) for name, m in self.questions.items()}

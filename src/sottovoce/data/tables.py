@@ -7,7 +7,7 @@ from bisect import bisect_left
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeGuard
 
 from sottovoce.core import canonical
 from sottovoce.core.domain import Domain, Label, Options, Scale, Text
@@ -16,6 +16,10 @@ from sottovoce.core.lazy import load
 from sottovoce.core.lazy import pyarrow as pa
 from sottovoce.data.csv_text import write_csv
 from sottovoce.data.paths import reading, writing
+
+if TYPE_CHECKING:
+    Batches = Iterator[tuple[pa.RecordBatch, float]]
+    """Record batches, each with the share of the file that has been read with it."""
 
 BATCH_ROWS = 2**17
 BATCH_BYTES = 2**23
@@ -35,8 +39,8 @@ TEXT_LENGTH_BYTES = 4
 class Table:
     """Some columns of a CSV, Parquet or Arrow file, read in batches.
 
-    What is `missing` in a CSV file is null in its batches. Whoever takes `answers` from them needs no more than the
-    empty string there: which other words are missing depends on what is asked.
+    Texts of a CSV file that are in `missing` are null in its batches. If the batches go to `answers`, the empty string
+    is enough: which other words mean a missing answer depends on what is asked.
     """
 
     def __init__(self, path: Path, columns: Sequence[str], missing: Sequence[str] = MISSING_TEXT) -> None:
@@ -55,7 +59,7 @@ class Table:
         """The share of the file that has been read for the batches taken so far."""
         return self._done
 
-    def batches(self, listed: Collection[str] = (), rows: int = BATCH_ROWS) -> Iterator[Any]:
+    def batches(self, listed: Collection[str] = (), rows: int = BATCH_ROWS) -> Iterator[pa.RecordBatch]:
         """Arrow record batches, in the order of the file.
 
         Columns of `listed` answers, of which there are few different ones, come as Arrow dictionaries where that is
@@ -72,7 +76,7 @@ class Table:
                 raise
 
     def _check_encoding(self, said: str) -> None:
-        """Say the name and the row of what is not UTF-8 in a CSV file, where Arrow says the number of the column."""
+        """Name the column and the row of a CSV file that is not UTF-8. Arrow's own error has only a column number."""
         found = re.match(r"In CSV column #(\d+): .*invalid UTF8", said)
         if found is None:
             return
@@ -98,25 +102,21 @@ class Table:
         return sorted(map(str, found))
 
 
-def _source(path: Path) -> Any:
+def _source(path: Path) -> pa.NativeFile:
     """A file that Arrow reads by itself: its reader runs ahead in a thread, where a Python file is not safe."""
     if path.is_dir():
         raise FileError(f"{path}: is a directory")
     return pa.OSFile(str(path))
 
 
-SharedBatches = Iterator[tuple[Any, float]]
-"""Record batches, each with the share of the file that has been read with it."""
-
-
 def _open(
-    source: Any,
+    source: pa.NativeFile,
     suffix: str,
     columns: list[str] | None = None,
     listed: Collection[str] = (),
     rows: int = BATCH_ROWS,
     missing: Sequence[str] = MISSING_TEXT,
-) -> tuple[bool, Any, SharedBatches]:
+) -> tuple[bool, pa.Schema, Batches]:
     """Whether it is CSV, the schema of a table and its record batches. The kind of file is told by its first bytes."""
     magic, size = source.read(6), source.size()
     source.seek(0)
@@ -131,8 +131,8 @@ def _open(
 
 
 def _open_parquet(
-    source: Any, columns: list[str] | None, listed: Collection[str], rows: int
-) -> tuple[Any, SharedBatches]:
+    source: pa.NativeFile, columns: list[str] | None, listed: Collection[str], rows: int
+) -> tuple[pa.Schema, Batches]:
     parquet = load("pyarrow.parquet")
     bounded = {"buffer_size": BUFFER_BYTES, "pre_buffer": False}  # Otherwise all of the file is held until its end.
     file = parquet.ParquetFile(source, **bounded)
@@ -146,14 +146,14 @@ def _open_parquet(
     )
 
 
-def _shares(batches: Iterator[Any], rows: int) -> SharedBatches:
+def _shares(batches: Iterator[pa.RecordBatch], rows: int) -> Batches:
     done = 0
     for batch in batches:
         done += len(batch)
         yield batch, done / rows if rows else 1.0
 
 
-def _bytes_a_row(metadata: Any) -> dict[str, float]:
+def _bytes_a_row(metadata: pa.parquet.FileMetaData) -> dict[str, float]:
     """What a value takes in each column of a Parquet file before compression."""
     total: dict[str, int] = {}
     for group in map(metadata.row_group, range(metadata.num_row_groups)):
@@ -167,13 +167,13 @@ def _delimiter(suffix: str) -> str:
 
 
 def _open_csv(
-    source: Any,
+    source: pa.NativeFile,
     delimiter: str,
     columns: list[str] | None,
     listed: Collection[str] = (),
     missing: Sequence[str] = MISSING_TEXT,
-    kind: Any = None,
-) -> Any:
+    kind: pa.DataType | None = None,
+) -> pa.csv.CSVStreamingReader:
     """A CSV reader that takes every value as text: "01" and "1" are two answers.
 
     In a table with one column an empty line is a missing answer; with more it is just an empty line.
@@ -191,7 +191,7 @@ def _open_csv(
     return csv.open_csv(source, read_options=read, parse_options=parse, convert_options=convert)
 
 
-def _text(array: Any, missing: Sequence[str] = ("",)) -> Any:
+def _text(array: pa.Array, missing: Sequence[str] = ("",)) -> pa.StringArray:
     """An Arrow array as text, with NaN and what is missing as nulls: the empty string, and words of a CSV file."""
     compute = load("pyarrow.compute")
     try:
@@ -205,7 +205,9 @@ def _text(array: Any, missing: Sequence[str] = ("",)) -> Any:
     return compute.if_else(given, text, pa.nulls(1, pa.string())[0])
 
 
-def answers(array: Any, domain: Domain | Scale | Options | Text, csv: bool = False, first_row: int = 1) -> Any:
+def answers(
+    array: pa.Array, domain: Domain | Scale | Options | Text, csv: bool = False, first_row: int = 1
+) -> pa.Array | list[object]:
     """An Arrow array as answers that a domain understands: text, numbers, or sets of labels.
 
     Of free text in a CSV file, only the empty string is missing: somebody may be called NaN. An error names its row,
@@ -233,12 +235,12 @@ def _words(csv: bool) -> Sequence[str]:
     return MISSING_TEXT if csv else MISSING_TEXT[:1]
 
 
-def _first_odd(column: Any, kind: Any) -> int:
-    """The first row that is not of a kind, where there is one."""
+def _first_odd(column: pa.Array, kind: pa.DataType) -> int:
+    """The first row that cannot be cast to a type; there must be one."""
     return bisect_left(range(len(column)), True, key=lambda row: not _casts(column[: row + 1], kind))
 
 
-def _casts(text: Any, kind: Any) -> bool:
+def _casts(text: pa.Array, kind: pa.DataType) -> bool:
     try:
         text.cast(kind)
     except pa.ArrowInvalid:
@@ -246,21 +248,21 @@ def _casts(text: Any, kind: Any) -> bool:
     return True
 
 
-def is_listed(domain: object) -> bool:
-    """Whether answers are labels of a list, so that every different one need be looked at only once."""
+def is_listed(domain: object) -> TypeGuard[Domain]:
+    """Whether answers are labels of a list, so that each different label is looked up only once."""
     return isinstance(domain, Domain) and not isinstance(domain.values, range)
 
 
 @lru_cache(maxsize=64)
 def _labels_by_text(domain: Domain) -> dict[str, Label]:
-    """Labels that are no text, by what stands for them in a file: numbers as JSON writes them."""
+    """Labels that are numbers, by the text that stands for them in a file: as JSON writes them."""
     texts = set() if isinstance(domain.values, range) else {label for label in domain.values if isinstance(label, str)}
     others = (label for label in domain.values if not isinstance(label, str))
     written = {canonical.dumps(label).decode(): label for label in others}
     return {text: label for text, label in written.items() if text not in texts}
 
 
-def _labelled(array: Any, csv: bool, labels: Mapping[str, Label]) -> Any:
+def _labelled(array: pa.Array, csv: bool, labels: Mapping[str, Label]) -> pa.Array | list[object]:
     """An Arrow array as labels of a list: a dictionary of text or, if there are numbers among them, plain labels."""
     kind = array.type.value_type if pa.types.is_dictionary(array.type) else array.type
     if labels and (pa.types.is_integer(kind) or pa.types.is_floating(kind)):
@@ -272,7 +274,7 @@ def _labelled(array: Any, csv: bool, labels: Mapping[str, Label]) -> Any:
     return [None if at is None else words[at] for at in coded.indices.to_pylist()]
 
 
-def _coded(array: Any, csv: bool) -> Any:
+def _coded(array: pa.Array, csv: bool) -> pa.DictionaryArray:
     """An Arrow array of text as a dictionary and places in it."""
     try:
         coded = array if pa.types.is_dictionary(array.type) else array.dictionary_encode()
@@ -281,7 +283,7 @@ def _coded(array: Any, csv: bool) -> Any:
     return pa.DictionaryArray.from_arrays(coded.indices, _text(coded.dictionary, _words(csv)))
 
 
-def _sets(array: Any, csv: bool, labels: Mapping[str, Label]) -> list[Any]:
+def _sets(array: pa.Array, csv: bool, labels: Mapping[str, Label]) -> list[object]:
     """Lists as they are; text is split at semicolons. In CSV, which knows no null, an empty cell is the empty set."""
     if pa.types.is_list(array.type) or pa.types.is_large_list(array.type):
         return list(array.to_pylist())
@@ -295,7 +297,7 @@ def _split(row: str) -> list[str]:
     return [text.strip() for text in row.split(";") if text.strip()]
 
 
-def write_table(path: Path, table: Any) -> None:
+def write_table(path: Path, table: pa.Table) -> None:
     """Write an Arrow table to a CSV, Parquet or Arrow file."""
     with writing(path) as part:
         if path.suffix == ".csv":
@@ -307,8 +309,8 @@ def write_table(path: Path, table: Any) -> None:
             raise FileError(f"{path}: a table must end in .csv, .parquet or .arrow")
 
 
-def writer(path: Path, suffix: str, schema: Any, **options: Any) -> Any:
-    """What writes a Parquet or Arrow file; the options are for Parquet."""
+def writer(path: Path, suffix: str, schema: pa.Schema, **options: Any) -> pa.ipc.RecordBatchWriter:
+    """A writer of a Parquet or Arrow file; the options are for Parquet."""
     if suffix == ".arrow":
         return load("pyarrow.ipc").new_file(str(path), schema)
     return load("pyarrow.parquet").ParquetWriter(str(path), schema, compression="zstd", **options)

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from os import PathLike
 from pathlib import Path
 from queue import SimpleQueue
-from typing import Any
 
 from sottovoce.core.errors import FileError, ParameterError, SottovoceError
 from sottovoce.core.lazy import numpy as np
@@ -14,17 +13,18 @@ from sottovoce.core.reports import Reports
 from sottovoce.data.pipeline import in_order, workers
 from sottovoce.data.randomize import Progress
 from sottovoce.data.reports import ReportFile
+from sottovoce.estimates import Result
 from sottovoce.estimates.tally import Counting, Tally
 
-MAX_OWN_BYTES = 2**25
-"""Each thread has counts of its own if those of all questions take at most this many bytes."""
+MAX_COUNTS_BYTES = 2**25
+"""If the counts of all questions take at most this many bytes, each thread has its own."""
 EXPECTED_REPORTS = 2**22
-"""How many reports a file is taken to have, to choose how they are counted."""
+"""How many reports a file is assumed to have when the way of counting is chosen."""
 
 
 def tally_files(
     paths: Sequence[str | PathLike[str]] | str | PathLike[str], *, progress: Progress | None = None
-) -> dict[str, Tally[Any]]:
+) -> dict[str, Tally[Result]]:
     """The tally of each question in files of reports, which must be of the same mechanisms.
 
     Name a file, several, or patterns such as `reports/*.parquet`. Memory does not grow with the files.
@@ -60,13 +60,13 @@ def matching_files(paths: Sequence[str | PathLike[str]]) -> list[Path]:
 
 
 def _part(progress: Progress | None, at: int, files: int) -> Progress:
-    """What is told the share of one of several files that is done."""
+    """Turns the share of one file that is done into the share of all files."""
     return lambda share: None if progress is None else progress((at + share) / files)
 
 
-def _count(source: ReportFile, totals: dict[str, Tally[Any]], progress: Progress) -> None:
+def _count(source: ReportFile, totals: dict[str, Tally[Result]], progress: Progress) -> None:
     """Add the reports of a file. Every thread counts on its own, if the counts are not too large for that."""
-    several = workers() if sum(total.cells.nbytes for total in totals.values()) <= MAX_OWN_BYTES else 1
+    several = workers() if sum(total.cells.nbytes for total in totals.values()) <= MAX_COUNTS_BYTES else 1
     own = [{name: Counting(m, EXPECTED_REPORTS) for name, m in source.mechanisms.items()} for _ in range(several)]
     free: SimpleQueue[dict[str, Counting]] = SimpleQueue()
     for counts in own:

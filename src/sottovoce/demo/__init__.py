@@ -1,1 +1,1 @@
-"""Demonstrations: a town that is asked by devices and HTTP (`whole`), and occupations from a census (`adult`)."""
+"""Demonstrations: a town that is asked by devices and HTTP (`town_survey`), and occupations from a census (`adult`)."""

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from html import escape
 from typing import TYPE_CHECKING, Any
 
+from sottovoce.core.canonical import JsonObject
 from sottovoce.core.domain import Domain
 from sottovoce.core.errors import MissingDependencyError
 from sottovoce.core.lazy import numpy as np
@@ -99,7 +100,7 @@ def run(seed: int | None = None) -> list[CensusAnswer]:
     ]
 
 
-def _ask(title: str, m: Pure, answers: Sequence[Any], stream: Keystream) -> CensusAnswer:
+def _ask(title: str, m: Pure, answers: Sequence[str | None], stream: Keystream) -> CensusAnswer:
     estimate = m.tally().add_many(m.randomize_many(answers, seed=stream)).estimate()
     truth = [answers.count(label) for label in m.domain.labels]
     # One changed answer moves two counts by one each; of two values, one count tells both.
@@ -111,7 +112,7 @@ def _ask(title: str, m: Pure, answers: Sequence[Any], stream: Keystream) -> Cens
     return CensusAnswer(title, m, estimate, truth, curator.release(truth, source))
 
 
-def record(answers: Sequence[CensusAnswer]) -> dict[str, Any]:
+def record(answers: Sequence[CensusAnswer]) -> JsonObject:
     """The whole demonstration as JSON."""
     return {
         "n": answers[0].estimate.n,

@@ -78,7 +78,7 @@ def visit(url: str, seed: int, first: int, last: int) -> Iterator[int]:
     for start in range(first, last, PEOPLE_PER_REQUEST):
         numbers = range(start, min(start + PEOPLE_PER_REQUEST, last))
         body = b"\n".join(submission(survey, town.person(seed, number)) for number in numbers)
-        yield int(transport.send(url, body, transport.LINES, timeout=TIMEOUT_SECONDS)["accepted"])
+        yield transport.send(url, body, transport.LINES, timeout=TIMEOUT_SECONDS)["accepted"]
 
 
 def main() -> None:

@@ -12,12 +12,23 @@ from __future__ import annotations
 import random
 import secrets
 from collections import Counter
-from collections.abc import Iterable, Mapping
-from typing import Any
+from collections.abc import Iterable
+from typing import TypedDict
 
+from sottovoce.core.canonical import JsonObject
 from sottovoce.survey import Survey
 
-Answers = dict[str, Any]
+
+class Answers(TypedDict):
+    """What one person answers, by question."""
+
+    light: str
+    travel: str
+    fruit: list[str]
+    sleep: float
+    cups: int
+    cat: str
+
 
 BUDGET = 6
 MINIMUM = 50
@@ -32,7 +43,7 @@ CANDIDATES = (*CATS, "Felix")
 SYLLABLES = ("ba", "do", "ki", "lo", "mu", "ra", "si", "te")
 """What all other names are made of."""
 
-QUESTIONS: tuple[Mapping[str, Any], ...] = (
+QUESTIONS: tuple[JsonObject, ...] = (
     {"id": "light", "text": "Have you ever crossed at a red light?", "kind": "yes_no"},
     {"id": "travel", "text": "How did you get to work or school?", "kind": "choice", "values": list(TRAVEL)},
     {"id": "fruit", "text": "Which of these did you eat this week?", "kind": "multiple", "values": list(FRUIT)},

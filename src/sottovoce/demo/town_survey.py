@@ -15,9 +15,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from socket import socket
-from typing import Any
 
 from sottovoce.collector import Collector, open_store
+from sottovoce.core.canonical import JsonObject
 from sottovoce.demo import town
 from sottovoce.device import transport
 from sottovoce.survey import Question, Survey
@@ -26,7 +26,7 @@ from sottovoce.web.server import run
 LEVEL = 0.95
 DRAIN_SECONDS = 3
 JOIN_SECONDS = 30.0
-"""Seconds for what goes on beside the server to end after it."""
+"""What runs beside the server has this much time to end after it."""
 
 
 def serve(
@@ -96,7 +96,7 @@ class QuestionResult:
     n: int
     rows: Sequence[EstimateBesideTruth]
 
-    def record(self) -> dict[str, Any]:
+    def record(self) -> JsonObject:
         item = self.item
         about = {"id": item.id, "text": item.text, "kind": item.kind, "mechanism": item.mechanism.name}
         rows = [asdict(row) | {"covers": row.covers} for row in self.rows]
@@ -130,7 +130,7 @@ def covering(found: Sequence[QuestionResult]) -> tuple[int, int]:
     return sum(row.covers for row in rows), len(rows)
 
 
-def record(survey: Survey, found: Sequence[QuestionResult]) -> dict[str, Any]:
+def record(survey: Survey, found: Sequence[QuestionResult]) -> JsonObject:
     """What was found, for JSON."""
     held, intervals = covering(found)
     return {

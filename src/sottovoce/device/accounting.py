@@ -1,4 +1,4 @@
-"""What many answers of one person cost together, when each is chosen in the light of the ones before.
+"""What many answers of one person cost together, when each question may depend on the answers before.
 
 Without a delta, epsilons add up. With one, three bounds are known that hold however a server chooses its questions:
 
@@ -18,7 +18,6 @@ import math
 from collections.abc import Iterable
 from functools import lru_cache
 from numbers import Real
-from typing import Any
 
 from sottovoce.core.errors import ParameterError
 from sottovoce.core.lazy import load
@@ -30,7 +29,7 @@ DISCRETIZATION_INTERVAL = 1e-4
 MAX_UNITS = 10_000
 
 
-def check_delta(delta: Any) -> float:
+def check_delta(delta: object) -> float:
     number = to_float(delta) if isinstance(delta, Real) and not isinstance(delta, bool) else math.nan
     if not 0 <= number < 1:
         raise ParameterError(f"delta must lie from 0 to below 1, got {delta!r:.40}")
@@ -66,7 +65,7 @@ def _filter(costs: list[float], delta: float) -> float:
 
 @lru_cache(maxsize=256)
 def composed(epsilon: float, times: int, delta: float) -> float:
-    """The least epsilon, at delta, of so many answers of epsilon each, whatever mechanisms gave them; rounded up.
+    """The least epsilon, at delta, of `times` answers of epsilon each, whatever mechanisms gave them; rounded up.
 
     Randomized response is the worst of all mechanisms of an epsilon, so that its composition bounds theirs.
 

@@ -1,7 +1,7 @@
 """Reports that were drawn and not released: one for each wave of a survey, whatever the answers are later.
 
-What the mechanisms of a draft remember is kept at once, so that nothing is drawn twice. What it costs is owed until it
-is released, or until a later draft is that may rest on the same memory.
+What the mechanisms of a draft remember is kept at once, so that nothing is drawn twice. What it costs is owed until the
+draft is released, or a later draft that may use the same memory.
 """
 
 from __future__ import annotations
@@ -9,9 +9,12 @@ from __future__ import annotations
 import json
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING
 
 from sottovoce.device.ledger import Entries
+
+if TYPE_CHECKING:
+    from sottovoce.mechanisms.longitudinal.base import Memory
 
 
 @dataclass(frozen=True)
@@ -37,7 +40,7 @@ class Drafts:
         ).fetchone()
         return row and Draft(bytes(row[0]), None if row[1] is None else bytes(row[1]), json.loads(row[2]))
 
-    def keep(self, wave: int, draft: Draft, memories: Mapping[str, Any], ahead: Sequence[float] = ()) -> None:
+    def keep(self, wave: int, draft: Draft, memories: Mapping[str, Memory], ahead: Sequence[float] = ()) -> None:
         """Keep the one draft of a wave and what its mechanisms remember, unless the budget is too small for it.
 
         What may still lie ahead must fit too. With what is charged or owed it comes to the same in every wave, so that
@@ -56,8 +59,8 @@ class Drafts:
     ) -> None:
         """Charge the draft of a wave, and keep it as a report.
 
-        For questions that are remembered it may rest on what earlier drafts drew, sent or not: whatever of that is not
-        paid yet is charged with it. What later ones drew, and what lies ahead, must fit as well.
+        For questions that are remembered it may use what earlier drafts drew, sent or not: what is not paid yet of that
+        is charged with it. What later drafts drew, and what lies ahead, must fit into the budget as well.
         """
         earlier, owed = self.owed(remembered, before=wave), self.owed(remembered)
         others = [cost for other, due in owed.items() if other != wave for cost in due.values()]
@@ -70,7 +73,7 @@ class Drafts:
         self._connection.execute("DELETE FROM drafts WHERE digest = ? AND wave = ?", (self._digest, wave))
 
     def owed(self, questions: Collection[str], before: int | None = None) -> dict[int, dict[str, float]]:
-        """What some questions cost in each open draft, in the order of drawing; with `before`, until that wave's."""
+        """What some questions cost in each open draft, in the order of drawing; with `before`, ahead of that wave's."""
         rows = self._connection.execute(
             "SELECT wave, costs FROM drafts WHERE digest = ? ORDER BY number", (self._digest,)
         )

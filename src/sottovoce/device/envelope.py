@@ -38,6 +38,7 @@ BATCH_ID_BYTES = 16
 """Bytes of the random id of a batch."""
 
 HEAD_BYTES = BATCH_ID_BYTES + WAVE_BYTES
+"""Bytes of a batch before its reports."""
 
 CODE_BYTES = 32
 """Bytes of the code (HMAC-SHA-256) by which an analyst knows that the shuffler made a batch."""
@@ -81,7 +82,7 @@ def inner_size(survey: Survey) -> int:
 
 def most_reports(survey: Survey) -> int:
     """How many reports the largest batch holds; an error if that is less than the survey's minimum."""
-    most = (MAX_BATCH_BYTES - BATCH_ID_BYTES - WAVE_BYTES - CODE_BYTES) // inner_size(survey)
+    most = (MAX_BATCH_BYTES - HEAD_BYTES - CODE_BYTES) // inner_size(survey)
     if most < route(survey).minimum:
         raise ParameterError(
             f"a batch of reports of {inner_size(survey):,} bytes has at most {most:,} of them, less than the "
@@ -235,12 +236,12 @@ class BatchReader:
 
 
 def batch_pass(survey: Survey, key: PrivateKey, length: int) -> str:
-    """The header by which a collector knows the shuffler before it reads a batch of so many bytes."""
+    """The header by which a collector knows the shuffler, before it reads a batch of `length` bytes."""
     return _pass(survey, key, route(survey).analyst, length)
 
 
 def check_pass(survey: Survey, key: PrivateKey, given: str, length: int) -> None:
-    """Refuse a batch of so many bytes that the shuffler did not announce."""
+    """Refuse a batch of `length` bytes that the shuffler did not announce."""
     if not hmac.compare_digest(given.encode(), _pass(survey, key, route(survey).shuffler, length).encode()):
         raise ReportError("a batch must be announced by the shuffler that the survey names")
 

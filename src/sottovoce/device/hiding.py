@@ -12,18 +12,20 @@ import hmac
 import json
 import os
 import unicodedata
-from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING
 
 from sottovoce.core.errors import ParameterError, StoreError
 from sottovoce.device.ledger import Entries
 from sottovoce.device.personal_key import KEY_BYTES, PersonalKey
 
+if TYPE_CHECKING:
+    from sottovoce.mechanisms.longitudinal.base import Hide, Memory
+
 BY_KEY, BY_PASSPHRASE, BY_KEYRING = "personal key", "passphrase", "keyring"
 KEYRING_SERVICE = "sottovoce"
 SALT_BYTES = 16
 PROOF_LABEL = b"sottovoce store 1"
-SCRYPT: dict[str, int] = {"n": 2**15, "r": 8, "p": 1, "maxmem": 2**26}
+SCRYPT_COSTS: dict[str, int] = {"n": 2**15, "r": 8, "p": 1, "maxmem": 2**26}
 """32 MiB and some 100 ms for each try of a passphrase."""
 
 
@@ -36,8 +38,8 @@ class Hiding:
         self._key, self._passphrase, self._keyring = key, passphrase, keyring
         self._known: tuple[bytes, PersonalKey] | None = None
 
-    def names(self, entries: Entries, digest: str, question: str) -> Callable[[str], str] | None:
-        """What to make of the name of a value in a question's memory; None where nothing hides it."""
+    def names(self, entries: Entries, digest: str, question: str) -> Hide | None:
+        """The function that hides the name of a value in a question's memory; None where nothing hides it."""
         secret = self._secret(entries)
         return None if secret is None else secret.for_survey(digest).hide(question)
 
@@ -78,7 +80,7 @@ class Hiding:
 
 def _from_passphrase(passphrase: str, salt: bytes) -> PersonalKey:
     text = unicodedata.normalize("NFKC", passphrase).encode()
-    return PersonalKey(hashlib.scrypt(text, salt=salt, dklen=KEY_BYTES, **SCRYPT))
+    return PersonalKey(hashlib.scrypt(text, salt=salt, dklen=KEY_BYTES, **SCRYPT_COSTS))
 
 
 def _from_keyring(name: str, new: bool) -> PersonalKey | None:
@@ -100,7 +102,7 @@ def _from_keyring(name: str, new: bool) -> PersonalKey | None:
 
 
 def _proof(secret: PersonalKey, salt: bytes) -> bytes:
-    """Tells a wrong secret before anything is drawn under it."""
+    """Kept in the store, so that a wrong secret is noticed before anything is drawn under it."""
     return hmac.digest(secret.data, PROOF_LABEL + salt, hashlib.sha256)
 
 
@@ -110,8 +112,8 @@ def _hide_all(entries: Entries, secret: PersonalKey) -> None:
         entries.remember(digest, {question: hidden})
 
 
-def hide_names(memory: dict[str, Any], hide: Callable[[str], str]) -> dict[str, Any]:
-    """A memory whose answers stand under the values' own names, with hidden ones."""
+def hide_names(memory: Memory, hide: Hide) -> Memory:
+    """A memory in which the names of values are replaced by hidden ones."""
     if not isinstance(memory.get("answers"), dict):
         return memory
     hidden = memory | {"answers": {hide(name): answer for name, answer in memory["answers"].items()}}

@@ -14,7 +14,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from http.client import HTTPException
-from typing import Any
 
 from sottovoce.core.errors import SottovoceError
 
@@ -40,7 +39,7 @@ class Undelivered(SottovoceError):  # noqa: N818
 
 
 class _NoRedirect(urllib.request.HTTPRedirectHandler):
-    def redirect_request(self, *_: Any) -> None:
+    def redirect_request(self, *_: object) -> None:
         return None
 
 
@@ -59,8 +58,8 @@ def random_wait(attempt: int) -> float:
 class HTTPClient:
     """How to ask a server: how often, how patiently, and for how large an answer.
 
-    `server` is what the other side is called in errors, and `silence` what its silence is called there. Without
-    `proxies` those of the environment are passed over.
+    Errors call the other side `server`, and say `silence` if no answer comes. Without `proxies` those of the
+    environment are not used.
     """
 
     server: str = "collector"

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from os import PathLike, fspath
 from os.path import exists
-from typing import Any
+from typing import TYPE_CHECKING, NamedTuple
 
 from sottovoce.core.errors import ParameterError, Refusal, StoreError
 from sottovoce.core.privacy import check_epsilon, to_float
@@ -23,9 +23,20 @@ from sottovoce.core.sqlite_file import SQLiteFile
 from sottovoce.device import ledger_schema
 from sottovoce.device.accounting import check_delta, spent
 
+if TYPE_CHECKING:
+    from sottovoce.mechanisms.longitudinal.base import Memory
+
 DEFAULT_BUDGET = 10.0
 SETTINGS = ("synchronous = EXTRA", "secure_delete = ON")
-"""EXTRA: a journal whose deletion is forgotten would take back what was charged."""
+"""EXTRA: if a power cut undid the deletion of the journal, SQLite would take back what was charged."""
+
+
+class Owner(NamedTuple):
+    """What the owner of a ledger set."""
+
+    budget: float
+    delta: float
+    unit: float | None
 
 
 @dataclass(frozen=True)
@@ -83,11 +94,11 @@ class Ledger:
 
     @property
     def budget(self) -> float:
-        return float(self._owner("budget"))
+        return self._owner.budget
 
     @property
     def delta(self) -> float:
-        return float(self._owner("delta"))
+        return self._owner.delta
 
     @property
     def spent(self) -> float:
@@ -112,9 +123,10 @@ class Ledger:
         with self.transaction() as entries:
             entries.connection.execute("UPDATE owner SET budget = ?", (checked,))
 
-    def _owner(self, name: str) -> Any:
+    @property
+    def _owner(self) -> Owner:
         with self.transaction() as entries:
-            return entries.owner[name]
+            return entries.owner
 
     @contextmanager
     def _connection(self) -> Iterator[sqlite3.Connection]:
@@ -138,7 +150,7 @@ class Entries:
         self.connection = connection
 
     def make(self, wanted: Mapping[str, float]) -> None:
-        """Make the tables of a new file, with what its owner wants."""
+        """Make the tables of a new file, with the settings that its owner wants."""
         budget, delta = _budget(wanted.get("budget", DEFAULT_BUDGET)), wanted.get("delta", 0.0)
         unit = wanted.get("unit")
         if unit is not None and not delta:
@@ -148,19 +160,18 @@ class Entries:
         self.connection.execute("INSERT INTO owner VALUES (?, ?, ?)", row)
 
     def check(self, wanted: Mapping[str, float]) -> None:
-        """Refuse other wishes than those with which the file was made."""
-        owner = self.owner
+        """Refuse settings other than those with which the file was made."""
+        owner = self.owner._asdict()
         for name, value in wanted.items():
             if value != owner[name]:
                 raise ParameterError(f"the store's {name} is {owner[name]}, got {value!r:.40} (see Ledger.set_budget)")
 
     @property
-    def owner(self) -> dict[str, Any]:
-        names = ("budget", "delta", "unit")
-        row = self.connection.execute(f"SELECT {', '.join(names)} FROM owner").fetchone()  # noqa: S608
+    def owner(self) -> Owner:
+        row = self.connection.execute("SELECT budget, delta, unit FROM owner").fetchone()
         if row is None or [*map(type, row[:2])] != [float, float]:
             raise StoreError("the store is damaged: it does not say whose it is")
-        return dict(zip(names, row, strict=True))
+        return Owner(*row)
 
     # Charges.
 
@@ -174,16 +185,17 @@ class Entries:
         costs = [row[0] for row in self.connection.execute("SELECT epsilon FROM charges")]
         if not all(isinstance(cost, float) and 0 < cost < math.inf for cost in costs):
             raise StoreError("the store is damaged: a charge must be a positive number")
-        return spent([*costs, *more], owner["delta"], owner["unit"])
+        return spent([*costs, *more], owner.delta, owner.unit)
 
     def left(self) -> float:
-        return max(0.0, float(self.owner["budget"]) - self.spent())
+        return max(0.0, self.owner.budget - self.spent())
 
     def refuse_beyond_budget(self, costs: Mapping[str, float], owed: Sequence[float] = ()) -> None:
         """Refuse what the questions cost, with what is owed besides, if the budget is too small for it."""
-        budget, unit, after = self.owner["budget"], self.owner["unit"], self.spent([*costs.values(), *owed])
-        for question, cost in costs.items() if unit is not None else ():
-            if cost > unit:
+        budget, _, unit = self.owner
+        after = self.spent([*costs.values(), *owed])
+        for question, cost in costs.items():
+            if unit is not None and cost > unit:
                 raise Refusal(f"{question} costs epsilon = {cost:.6g}, more than the ledger's unit of {unit:.6g}")
         if after > budget:
             raise Refusal(
@@ -218,13 +230,15 @@ class Entries:
             raise Refusal(f"survey {survey} must have the same personal key as before, got {given}")
         self.connection.execute("UPDATE pins SET key = ? WHERE survey = ?", (key, survey))
 
-    def memory(self, digest: str, question: str) -> Any:
+    def memory(self, digest: str, question: str) -> Memory | None:
+        """What the mechanism of a question remembers; None before its first wave."""
         row = self.connection.execute(
             "SELECT memory FROM memories WHERE digest = ? AND question = ?", (digest, question)
         ).fetchone()
-        return row and json.loads(row[0])
+        memory: Memory | None = row and json.loads(row[0])
+        return memory
 
-    def remember(self, digest: str, memories: Mapping[str, Any]) -> None:
+    def remember(self, digest: str, memories: Mapping[str, Memory]) -> None:
         rows = [(digest, question, json.dumps(memory)) for question, memory in memories.items()]
         self.connection.executemany("INSERT OR REPLACE INTO memories VALUES (?, ?, ?)", rows)
 
@@ -246,7 +260,7 @@ class Entries:
 
 @contextmanager
 def _one_line(file: SQLiteFile) -> Iterator[None]:
-    """What is wrong with the store, as one error that names the file."""
+    """Turn what goes wrong with the store into one error that names the file."""
     try:
         yield
     except StoreError as error:
@@ -258,15 +272,15 @@ def _one_line(file: SQLiteFile) -> Iterator[None]:
         raise StoreError(f"{file.path}: the store is damaged: it cannot be read") from None
 
 
-def _file(path: Any) -> str:
-    """SQLite takes some names for a database that is gone when it is closed."""
+def _file(path: object) -> str:
+    """The path of a file. Some names mean to SQLite a database in memory, which is gone when it is closed."""
     name = fspath(path) if isinstance(path, str | PathLike) else None
     if not isinstance(name, str) or not name or name == ":memory:" or "\0" in name:
         raise ParameterError(f"a store must be the path of a file, got {path!r:.60}")
     return name
 
 
-def _budget(budget: Any) -> float:
+def _budget(budget: object) -> float:
     number = to_float(budget) if isinstance(budget, int | float) and not isinstance(budget, bool) else math.nan
     if not 0 < number < math.inf:
         raise ParameterError(f"a budget must be a positive number, got {budget!r:.40}")

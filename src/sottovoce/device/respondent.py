@@ -1,4 +1,4 @@
-"""What a device runs. Standard library alone; small, exact and stubborn: it protects its owner from the server.
+"""The device of one person, with the standard library alone. It protects its owner from the server.
 
 >>> import tempfile
 >>> from sottovoce.survey import Survey
@@ -23,7 +23,7 @@ import secrets
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from os import PathLike
-from typing import Any
+from typing import TYPE_CHECKING
 
 from sottovoce.core.errors import DomainError, ParameterError, Refusal, SottovoceError
 from sottovoce.core.randomness import SYSTEM, Source, blur_time
@@ -32,13 +32,16 @@ from sottovoce.device.drafts import Draft, Drafts
 from sottovoce.device.hiding import Hiding
 from sottovoce.device.ledger import Entries, Ledger
 from sottovoce.device.personal_key import PersonalKey
-from sottovoce.device.review import Price, Review, price, remembering, still_ahead
+from sottovoce.device.review import Price, Review, memories_of, price, still_ahead
 from sottovoce.device.wire import Sendable
 from sottovoce.mechanisms.longitudinal.base import Longitudinal
 from sottovoce.survey import Survey
 
+if TYPE_CHECKING:
+    from sottovoce.mechanisms.longitudinal.base import Memory
+
 MAX_ANSWER_CHARACTERS = 2**16
-"""Characters of an answer's text; no domain has use for more."""
+"""The most characters that the text of an answer may have; no domain needs more."""
 
 
 class Respondent:
@@ -104,9 +107,9 @@ class Respondent:
     def preview(
         self,
         survey: Survey | bytes,
-        answers: Mapping[str, Any],
+        answers: Mapping[str, object],
         wave: int = 0,
-        covariates: Mapping[str, Any] | None = None,
+        covariates: Mapping[str, object] | None = None,
     ) -> Sendable:
         """The very bytes that `answer` will give. They are drawn and kept, but not charged.
 
@@ -135,9 +138,9 @@ class Respondent:
     def answer(
         self,
         survey: Survey | bytes,
-        answers: Mapping[str, Any],
+        answers: Mapping[str, object],
         wave: int = 0,
-        covariates: Mapping[str, Any] | None = None,
+        covariates: Mapping[str, object] | None = None,
     ) -> Sendable:
         """The bytes to send: randomized, charged and kept before they are handed out, and sealed for a shuffler.
 
@@ -150,7 +153,7 @@ class Respondent:
             if kept is not None:
                 return kept
             draft = self._draft(entries, survey, answers, wave, covariates)
-            memories = {question: entries.memory(survey.digest, question) for question in remembering(survey)}
+            memories = memories_of(entries, survey)
             Drafts(entries, survey.digest).release(survey.id, wave, draft, memories, still_ahead(survey, memories))
         return envelope.sendable(survey, draft.body)
 
@@ -177,9 +180,9 @@ class Respondent:
         self,
         entries: Entries,
         survey: Survey,
-        answers: Mapping[str, Any],
+        answers: Mapping[str, object],
         wave: int,
-        covariates: Mapping[str, Any] | None,
+        covariates: Mapping[str, object] | None,
     ) -> Draft:
         """One draw for each question and wave. Asked again, about whatever answers, the same draft."""
         self._check(survey)
@@ -195,8 +198,8 @@ class Respondent:
         return draft
 
     def _draw(
-        self, entries: Entries, survey: Survey, answers: Mapping[str, Any], wave: int, public: Mapping[str, Any]
-    ) -> tuple[Draft, dict[str, Any]]:
+        self, entries: Entries, survey: Survey, answers: Mapping[str, object], wave: int, public: Mapping[str, str]
+    ) -> tuple[Draft, dict[str, Memory]]:
         """A new draft, and what each mechanism that remembers something has to remember."""
         reports, costs, memories = {}, {}, {}
         for question in survey.questions:
@@ -272,6 +275,8 @@ def _check_answers(survey: Survey, answers: object) -> None:
                 f"{question}: an answer must have at most {MAX_ANSWER_CHARACTERS:,} characters, got {len(answer):,}"
             )
     try:
-        json.dumps(list(answers.items()), default=repr)  # What cannot be written cannot be shown in a message either.
+        json.dumps(
+            list(answers.items()), default=repr
+        )  # An answer that JSON cannot write could not be shown in an error either.
     except (TypeError, ValueError, RecursionError):
         raise DomainError("answers must be text, numbers, truth values or lists of them, got something else") from None

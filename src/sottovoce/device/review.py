@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING
 
 from sottovoce.core.errors import ParameterError
 from sottovoce.core.privacy import compose
@@ -14,10 +14,13 @@ from sottovoce.mechanisms.longitudinal.base import Longitudinal
 from sottovoce.survey import Survey
 from sottovoce.survey.question import Question
 
+if TYPE_CHECKING:
+    from sottovoce.mechanisms.longitudinal.base import Memory
+
 
 @dataclass(frozen=True)
 class Price:
-    """What a wave may cost, by question, and what its first report that is sent has to pay besides."""
+    """What a wave may cost, by question, and what is owed for earlier waves and paid with it."""
 
     least: Mapping[str, float]
     """If every value was held before. What is drawn afresh in every wave costs the same in any case."""
@@ -35,7 +38,7 @@ class Price:
         return [cost for due in self.owed.values() for cost in due.values()]
 
     def with_debts(self, costs: Mapping[str, float]) -> dict[str, float]:
-        """What is charged for each question, if the wave itself costs so much."""
+        """What is charged for each question, if the wave itself has these costs."""
         return {
             question: compose([cost, *(due.get(question, 0.0) for due in self.owed.values())])
             for question, cost in costs.items()
@@ -91,27 +94,27 @@ class Review:
 
 def price(entries: Entries, survey: Survey, wave: int | None) -> Price:
     """What a wave may cost; without a wave, one for which nothing was drawn yet."""
-    drafts, remembered = Drafts(entries, survey.digest), remembering(survey)
-    memories = {question: entries.memory(survey.digest, question) for question in remembered}
+    drafts, memories = Drafts(entries, survey.digest), memories_of(entries, survey)
     draft = None if wave is None else drafts.get(wave)
     if draft is not None:  # A question that was paid for with a later wave costs nothing more.
         costs = {question.id: draft.costs.get(question.id, 0.0) for question in survey.questions}
-        earlier, every = drafts.owed(remembered, before=wave), drafts.owed(remembered)
+        earlier, every = drafts.owed(memories, before=wave), drafts.owed(memories)
         later = [cost for other in every.keys() - earlier.keys() - {wave} for cost in every[other].values()]
         return Price(costs, costs, earlier, *2 * ([*later, *still_ahead(survey, memories)],))
     bounds = {question.id: _bounds(entries, survey.digest, question) for question in survey.questions}
     least, most = ({question: bound[at] for question, bound in bounds.items()} for at in (0, 1))
     after_new = still_ahead(survey, memories, new=1)
-    return Price(least, most, drafts.owed(remembered), still_ahead(survey, memories), after_new)
+    return Price(least, most, drafts.owed(memories), still_ahead(survey, memories), after_new)
 
 
-def remembering(survey: Survey) -> set[str]:
-    """The questions whose mechanisms keep something from one wave to the next."""
-    return {question.id for question in survey.questions if isinstance(question.mechanism, Longitudinal)}
+def memories_of(entries: Entries, survey: Survey) -> dict[str, Memory | None]:
+    """What each mechanism that remembers anything from wave to wave has kept; None before its first wave."""
+    remembering = [question.id for question in survey.questions if isinstance(question.mechanism, Longitudinal)]
+    return {question: entries.memory(survey.digest, question) for question in remembering}
 
 
-def still_ahead(survey: Survey, memories: Mapping[str, Any], new: int = 0) -> list[float]:
-    """What changes may still cost where they are followed up to a bound, after so many more of every begun question."""
+def still_ahead(survey: Survey, memories: Mapping[str, Memory | None], new: int = 0) -> list[float]:
+    """What changes may still cost where they are followed up to a bound, after `new` more in every begun question."""
     costs = []
     for question in survey.questions:
         if isinstance(question.mechanism, Longitudinal):

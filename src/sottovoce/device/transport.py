@@ -11,7 +11,6 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
 
 from sottovoce.core.errors import ParameterError
 from sottovoce.device.http_client import HTTPClient, Rejected, Undelivered
@@ -31,7 +30,7 @@ def send(
     attempts: int = 8,
     timeout: float = 10.0,
     sleep: Callable[[float], None] = time.sleep,
-) -> dict[str, Any]:
+) -> dict[str, int]:
     """Send reports to a survey at `url`, such as https://host/v1/surveys/sleep, until they are acknowledged.
 
     Unless a `kind` is named, the content type is that of what a device gave out, and JSON for other bytes. Returns how
@@ -42,7 +41,7 @@ def send(
     client = HTTPClient(attempts=attempts, timeout=timeout, sleep=sleep)
     answer = _request(client, f"{_checked(url)}/reports", body, headers)
     try:
-        taken: dict[str, Any] = json.loads(answer)
+        taken = json.loads(answer)
         return {"accepted": int(taken["accepted"]), "duplicates": int(taken["duplicates"])}
     except (ValueError, KeyError, TypeError):
         raise Undelivered(f"{url}: {client.unreadable()}") from None
@@ -62,7 +61,7 @@ def post(
     timeout: float = 10.0,
     sleep: Callable[[float], None] = time.sleep,
 ) -> bytes:
-    """Send bytes to an address until they are acknowledged; the answer."""
+    """Send bytes to an address until they are acknowledged, and return the answer."""
     client = HTTPClient(attempts=attempts, timeout=timeout, sleep=sleep)
     return _request(client, _checked(url), body, {"content-type": kind, **(headers or {})})
 
@@ -105,7 +104,7 @@ class Batcher:
         seconds: float = 1.0,
         capacity: int = 100_000,
         on_reject: Callable[[bytes, Rejected], None] = lambda body, error: None,
-        send: Callable[..., Mapping[str, Any]] = send,
+        send: Callable[[str, bytes, str], Mapping[str, int]] = send,
     ) -> None:
         if min(size, capacity) < 1 or not seconds >= 0:
             raise ParameterError(f"size and capacity must be at least 1, seconds at least 0, got {size}, {capacity}, "

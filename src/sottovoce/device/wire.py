@@ -14,7 +14,7 @@ import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, NoReturn, Self
 
 from sottovoce.core import canonical
 from sottovoce.core.errors import ReportError, SottovoceError
@@ -67,7 +67,7 @@ class Submission:
     survey: str
     wave: int
     reports: Mapping[str, Report | None]
-    covariates: Mapping[str, Any]
+    covariates: Mapping[str, str]
 
 
 def encode(submission: Submission) -> bytes:
@@ -93,10 +93,10 @@ def decode(data: bytes, survey: Survey) -> Submission:
     return check(parse(data), survey)
 
 
-def parse(data: bytes) -> Any:
-    """The JSON in untrusted bytes. What is written in the one way that `encode` has needs no second look."""
+def parse(data: bytes) -> object:
+    """The JSON in untrusted bytes. Bytes that are just as `encode` writes them need no second parser."""
     try:
-        document = _DECODER.decode(data.decode())
+        document: object = _DECODER.decode(data.decode())
         if _ENCODER.encode(document).encode() == data:
             return document
     except (ValueError, RecursionError):
@@ -107,17 +107,17 @@ def parse(data: bytes) -> Any:
         raise ReportError(f"a submission must be JSON: {error}") from None
 
 
-def _not_here(literal: str) -> Any:
-    """Submissions have no fractions and no NaN; whoever writes one gets the parser that takes nothing for granted."""
+def _refuse_literal(literal: str) -> NoReturn:
+    """Submissions have no fractions and no NaN: bytes that have one go to the stricter parser."""
     raise ValueError(literal)
 
 
-_DECODER = json.JSONDecoder(parse_float=_not_here, parse_constant=_not_here)
+_DECODER = json.JSONDecoder(parse_float=_refuse_literal, parse_constant=_refuse_literal)
 _ENCODER = json.JSONEncoder(ensure_ascii=False, sort_keys=True, separators=(",", ":"))
 
 
 def check(document: object, survey: Survey) -> Submission:
-    """The same for JSON that is parsed already."""
+    """The submission in JSON that is parsed already."""
     if not isinstance(document, dict) or set(document) != set(FIELDS):
         raise ReportError(f"a submission must have just the fields {', '.join(FIELDS)}")
     identity, wave = document["id"], document["wave"]
@@ -131,7 +131,7 @@ def check(document: object, survey: Survey) -> Submission:
     return Submission(identity, survey.digest, wave, reports, check_covariates(document["covariates"], survey))
 
 
-def check_covariates(given: object, survey: Survey) -> dict[str, Any]:
+def check_covariates(given: object, survey: Survey) -> dict[str, str]:
     """Public answers, each one of its listed values."""
     if not isinstance(given, Mapping) or set(given) != {covariate.id for covariate in survey.covariates}:
         names = ", ".join(covariate.id for covariate in survey.covariates) or "none"
@@ -148,7 +148,7 @@ def _reports(given: object, survey: Survey) -> dict[str, Report | None]:
     return {question.id: _read(question.id, question.mechanism, given[question.id]) for question in survey.questions}
 
 
-def _written(report: Report | None) -> Any:
+def _written(report: Report | None) -> str | int | None:
     if isinstance(report, bytes):
         return base64.urlsafe_b64encode(report).rstrip(b"=").decode("ascii")
     return str(report) if report is not None and report >= EXACT_BELOW else report

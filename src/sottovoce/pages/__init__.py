@@ -14,7 +14,6 @@ from dataclasses import dataclass
 from functools import cache
 from html import escape
 from pathlib import Path
-from typing import Any
 
 from sottovoce.core.errors import FileError
 
@@ -114,9 +113,9 @@ def links(places: Mapping[str, str]) -> Markup:
 
 
 @cache
-def strings() -> Mapping[str, Mapping[str, Mapping[str, Any]]]:
+def strings() -> Mapping[str, Mapping[str, Mapping[str, str]]]:
     """All that the pages say: by section, key and language."""
-    found: dict[str, Any] = json.loads(_read("strings.json"))
+    found: dict[str, dict[str, dict[str, str]]] = json.loads(_read("strings.json"))
     return found
 
 

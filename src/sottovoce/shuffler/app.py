@@ -4,27 +4,27 @@ from __future__ import annotations
 
 import asyncio
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
-from typing import Any, ClassVar, Unpack
+from typing import ClassVar, Unpack
 
 from sottovoce.core.errors import ParameterError, ReportError, StoreUnavailable
 from sottovoce.core.sealing import PrivateKey
 from sottovoce.device import envelope
-from sottovoce.shuffler.forwarder import Forwarder
+from sottovoce.shuffler.forwarder import Forwarder, Forwarding
 from sottovoce.shuffler.store import InnerEnvelope, ShufflerStore
 from sottovoce.web.http import Problem, Request, Response
 from sottovoce.web.service import Limits, Service
 
 OPENED_AT_ONCE = 8
-"""So many envelopes of a request are opened in the event loop; more are opened in a thread."""
+"""Up to this many envelopes of a request are opened in the event loop; more are opened in a thread."""
 
 
-class Shuffler(Service):
+class Shuffler(Service[Sequence[InnerEnvelope]]):
     """The shuffler of one survey, over one store. Every limit is an argument; None for `rate` means no limit.
 
-    `url` is the address of the survey at its collector, such as https://host/v1/surveys/sleep. What is counted is shown
-    to this machine alone: who knows how much waits knows when to come.
+    `url` is the address of the survey at its collector, such as https://host/v1/surveys/sleep. The metrics are
+    for this machine alone: who knows how many reports wait could choose when to send one.
     """
 
     public_metrics: ClassVar = False
@@ -42,14 +42,15 @@ class Shuffler(Service):
         *,
         max_body: int = 2**22,
         clock: Callable[[], datetime] = lambda: datetime.now(UTC),
-        forwarding: dict[str, Any] | None = None,
+        forwarding: Forwarding | None = None,
         **limits: Unpack[Limits],
     ) -> None:
         super().__init__(store, **limits)
         self.store, self.survey, self.key, self.max_body, self.clock = store, store.survey, key, max_body, clock
         if str(key.public) != envelope.route(self.survey).shuffler:
             raise ParameterError(f"the key must be that of the survey's shuffler, got the one of {key.public}")
-        self.forwarder = Forwarder(store, key, url, self.metrics, clock=clock, **(forwarding or {}))
+        times: Forwarding = forwarding or {}
+        self.forwarder = Forwarder(store, key, url, self.metrics, clock=clock, **times)
         self.size = envelope.outer_size(self.survey)
         place = f"/v1/surveys/{self.survey.id}"
         self.router.add({place: {"GET": self.show_survey}, f"{place}/reports": {"POST": self.take}})

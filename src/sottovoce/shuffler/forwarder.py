@@ -10,6 +10,7 @@ import threading
 import time
 from collections.abc import Callable
 from datetime import UTC, datetime
+from typing import TypedDict
 
 from sottovoce.core.errors import SottovoceError
 from sottovoce.core.sealing import PrivateKey
@@ -17,6 +18,14 @@ from sottovoce.device import envelope, transport
 from sottovoce.device.http_client import Rejected, Undelivered
 from sottovoce.shuffler.store import ShufflerStore
 from sottovoce.web.metrics import Metrics
+
+
+class Forwarding(TypedDict, total=False):
+    """How often a `Forwarder` looks and tries, and how long it waits for an answer."""
+
+    seconds: float
+    refused_seconds: float
+    timeout: float
 
 
 class Forwarder(threading.Thread):

@@ -43,7 +43,7 @@ class Slots:
         return sum(map(len, self.taken.values()))
 
     def make_room(self, count: int) -> None:
-        """Have at least as many free places as taken ones, after so many more; if not, all move to new places."""
+        """Make sure that after `count` more at least half of the places are free; if not, all move to new places."""
         room = len(self.free) + len(self)
         size = room or FIRST_SLOTS
         while size < 2 * (len(self) + count):

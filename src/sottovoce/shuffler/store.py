@@ -1,4 +1,4 @@
-"""What a shuffler keeps: envelopes that wait, batches that are on their way, and of what has gone a code each.
+"""What a shuffler keeps: envelopes that wait, batches that are on their way, and a code for each one that has gone.
 
 There is no column for an address or a time, and the order of arrival is nowhere (see `slots`). The journal is emptied
 by each transaction, and what is deleted is overwritten.

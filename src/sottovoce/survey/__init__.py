@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import json
-from typing import Any
 
+from sottovoce.core.canonical import JsonObject
 from sottovoce.survey.document import Survey
 from sottovoce.survey.question import Covariate, Question
 
 __all__ = ["Covariate", "Question", "Survey", "schema"]
 
 
-def schema() -> dict[str, Any]:
+def schema() -> JsonObject:
     """The JSON Schema of a survey document, drafts and published ones alike.
 
     >>> schema()["required"]

@@ -3,21 +3,25 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import UTC, datetime
-from typing import Any
+from typing import TypeVar
 
 from sottovoce.core.errors import ParameterError
 from sottovoce.core.privacy import check_epsilon
 
-Check = Callable[[str, Any], Any]
+T = TypeVar("T")
+
+Check = Callable[[str, object], T]
+"""Takes the name of a field and its value, and returns the value in its type."""
 
 SURVEY_ID = re.compile(r"[a-z0-9-]{1,64}")
 FIELD_ID = re.compile(r"[a-z][a-z0-9_-]{0,63}")
 TIME = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}Z")
 HIDDEN_CHARACTERS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ufeff]")
-"""Control characters but for tabs and ends of lines, and marks that make a text look like another."""
+"""Control characters other than tab and newline, and marks that make one text look like another."""
 
 MAX_VALUES = 10_000
 MAX_LABEL_CHARACTERS = 200
@@ -25,14 +29,14 @@ MAX_LABEL_CHARACTERS = 200
 
 @contextmanager
 def about(name: str) -> Iterator[None]:
-    """Errors say what they are about."""
+    """Put a name in front of every error raised inside, so that it says what it is about."""
     try:
         yield
     except ParameterError as error:
         raise ParameterError(f"{name}: {error}") from None
 
 
-def check_fields(data: object, required: Iterable[str], optional: Iterable[str]) -> Mapping[str, Any]:
+def check_fields(data: object, required: Iterable[str], optional: Iterable[str]) -> Mapping[str, object]:
     """A mapping that has all required fields and none that is unknown."""
     data = mapping(data)
     known = [*required, *optional]
@@ -45,16 +49,16 @@ def check_fields(data: object, required: Iterable[str], optional: Iterable[str])
     return data
 
 
-def mapping(data: object) -> Mapping[str, Any]:
+def mapping(data: object) -> Mapping[str, object]:
     if not isinstance(data, Mapping):
         raise ParameterError(f"must be a mapping of fields, got {data!r:.40}")
     return data
 
 
-def text(most: int) -> Check:
+def text(most: int) -> Check[str]:
     """Visible text of at most this many characters."""
 
-    def check(name: str, value: Any) -> str:
+    def check(name: str, value: object) -> str:
         if not isinstance(value, str) or not value.strip():
             raise ParameterError(f"{name} must be text, got {value!r:.40}")
         if len(value) > most:
@@ -66,10 +70,10 @@ def text(most: int) -> Check:
     return check
 
 
-def matching(pattern: re.Pattern[str]) -> Check:
+def matching(pattern: re.Pattern[str]) -> Check[str]:
     """Text of a fixed form."""
 
-    def check(name: str, value: Any) -> str:
+    def check(name: str, value: object) -> str:
         if not isinstance(value, str) or not pattern.fullmatch(value):
             raise ParameterError(f"{name} must match {pattern.pattern}, got {value!r:.80}")
         return value
@@ -77,8 +81,8 @@ def matching(pattern: re.Pattern[str]) -> Check:
     return check
 
 
-def one_of(*choices: str) -> Check:
-    def check(name: str, value: Any) -> str:
+def one_of(*choices: str) -> Check[str]:
+    def check(name: str, value: object) -> str:
         if not isinstance(value, str) or value not in choices:
             raise ParameterError(f"{name} must be one of {', '.join(choices)}, got {value!r:.40}")
         return value
@@ -86,8 +90,8 @@ def one_of(*choices: str) -> Check:
     return check
 
 
-def whole(least: int, most: int) -> Check:
-    def check(name: str, value: Any) -> int:
+def whole(least: int, most: int) -> Check[int]:
+    def check(name: str, value: object) -> int:
         if type(value) is not int or not least <= value <= most:
             raise ParameterError(f"{name} must be a whole number from {least:,} to {most:,}, got {value!r:.40}")
         return value
@@ -95,26 +99,27 @@ def whole(least: int, most: int) -> Check:
     return check
 
 
-def number(name: str, value: Any) -> float:
+def number(name: str, value: object) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise ParameterError(f"{name} must be a number, got {value!r:.40}")
     return float(value)
 
 
-def positive(name: str, value: Any) -> float:
-    if number(name, value) <= 0:
+def positive(name: str, value: object) -> float:
+    checked = number(name, value)
+    if checked <= 0:
         raise ParameterError(f"{name} must be positive, got {value!r:.40}")
-    return float(value)
+    return checked
 
 
-def epsilon(name: str, value: Any) -> float:
+def epsilon(name: str, value: object) -> float:
     try:
         return check_epsilon(number(name, value))
     except ParameterError as error:
         raise ParameterError(str(error).replace("epsilon", name, 1)) from None
 
 
-def labels(name: str, value: Any) -> tuple[str | float, ...]:
+def labels(name: str, value: object) -> tuple[str | float, ...]:
     """A list of at least two different texts or numbers."""
     if not isinstance(value, list) or not 2 <= len(value) <= MAX_VALUES:
         raise ParameterError(f"{name} must be a list of 2 to {MAX_VALUES:,} values, got {value!r:.40}")
@@ -123,32 +128,30 @@ def labels(name: str, value: Any) -> tuple[str | float, ...]:
             raise ParameterError(f"{name} must hold text or numbers (put true and false in quotes), got {label!r:.40}")
         if isinstance(label, str):
             text(MAX_LABEL_CHARACTERS)(f"each of {name}", label)
-    if len(set(value)) < len(value):
-        raise ParameterError(f"{name} must differ from one another, got {_twice(value)!r:.40} twice")
+    twice = next((label for label, count in Counter(value).items() if count > 1), None)
+    if twice is not None:
+        raise ParameterError(f"{name} must differ from one another, got {twice!r:.40} twice")
     return tuple(value)
 
 
-def texts(name: str, value: Any) -> tuple[str, ...]:
-    """The same for text alone."""
+def texts(name: str, value: object) -> tuple[str, ...]:
+    """A list of at least two different texts."""
+    checked = []
     for label in labels(name, value):
         if not isinstance(label, str):
             raise ParameterError(f"{name} must hold text, got {label!r:.40}")
-    return tuple(value)
+        checked.append(label)
+    return tuple(checked)
 
 
-def _twice(values: list[Any]) -> Any:
-    seen: set[Any] = set()
-    return next(value for value in values if value in seen or seen.add(value))  # type: ignore[func-returns-value]
-
-
-def values(name: str, value: Any) -> int | tuple[str | float, ...]:
-    """The values of an answer: a list of them, or how many there are, from 0 on."""
+def values(name: str, value: object) -> int | tuple[str | float, ...]:
+    """The values of an answer: a list of them, or a number D that stands for 0 to D - 1."""
     if isinstance(value, int):
-        return int(whole(2, 2**32)(name, value))
+        return whole(2, 2**32)(name, value)
     return labels(name, value)
 
 
-def time(name: str, value: Any) -> datetime:
+def time(name: str, value: object) -> datetime:
     """A time in UTC, to the second, by RFC 3339."""
     try:
         if isinstance(value, str) and TIME.fullmatch(value):

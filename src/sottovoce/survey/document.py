@@ -9,9 +9,10 @@ from datetime import datetime
 from fractions import Fraction
 from functools import cached_property
 from os import PathLike
-from typing import Any
+from typing import Any, TypedDict, TypeVar
 
 from sottovoce.core import canonical
+from sottovoce.core.canonical import JsonObject
 from sottovoce.core.errors import ParameterError
 from sottovoce.core.privacy import float_above
 from sottovoce.mechanisms import Changes
@@ -31,7 +32,7 @@ TRUST_MODELS = ("local", "shuffle", "federated", "central")
 INTERVALS = ("hour", "day", "week", "month", "year")
 
 REQUIRED = ("sottovoce", "id", "title", "questions")
-OPTIONAL: dict[str, tuple[checks.Check, Any]] = {
+OPTIONAL: dict[str, tuple[checks.Check[object], object]] = {
     "description": (checks.text(10_000), None),
     "contact": (checks.text(200), None),
     "trust": (checks.one_of(*TRUST_MODELS), "local"),
@@ -42,6 +43,9 @@ OPTIONAL: dict[str, tuple[checks.Check, Any]] = {
     "minimum": (checks.whole(1, 10**9), DEFAULT_MINIMUM_REPORTS),
     "expires": (checks.time, None),
 }
+"""Fields that a document may leave out: how each is checked, and its default."""
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -102,16 +106,18 @@ class Survey:
         return cls._parse(canonical.loads(data))
 
     @classmethod
-    def from_dict(cls, data: Mapping[str, Any]) -> Survey:
-        """A survey from what JSON or YAML would give."""
+    def from_dict(cls, data: Mapping[str, object]) -> Survey:
+        """A survey from a dict such as JSON or YAML gives."""
         return cls._parse(canonical.loads(canonical.dumps(data)))
 
     @classmethod
-    def _parse(cls, data: Any) -> Survey:
-        """A survey from JSON's own types: published, if it says all there is to say, and in no other form."""
+    def _parse(cls, data: object) -> Survey:
+        """A survey from JSON's own types. It is published if nothing is left to choose and every default is written."""
         _check_version(data)
         fields = checks.check_fields(data, REQUIRED, (*OPTIONAL, "schedule", "covariates"))
-        made = {n: check(n, fields[n]) if n in fields else default for n, (check, default) in OPTIONAL.items()}
+        made: dict[str, Any] = {
+            n: check(n, fields[n]) if n in fields else default for n, (check, default) in OPTIONAL.items()
+        }
         survey = cls(
             id=checks.matching(checks.SURVEY_ID)("id", fields["id"]),
             title=checks.text(200)("title", fields["title"]),
@@ -120,8 +126,8 @@ class Survey:
             **_schedule(fields.get("schedule", {"waves": 1})),
             **made,
         )
-        whole = survey._complete and canonical.dumps(survey.to_dict()) == canonical.dumps(data)
-        return replace(survey, published=whole)
+        published = survey._complete and canonical.dumps(survey.to_dict()) == canonical.dumps(data)
+        return replace(survey, published=published)
 
     @property
     def _complete(self) -> bool:
@@ -155,9 +161,9 @@ class Survey:
             cost = f"{float_above(self._total)!r}{waves}"
             raise ParameterError(f"budget must cover what the questions cost, {cost}, got {self.budget!r}")
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> JsonObject:
         """The document. What has a default is spelled out; what is absent is left out."""
-        record: dict[str, Any] = {"sottovoce": VERSION, "id": self.id, "title": self.title}
+        record: JsonObject = {"sottovoce": VERSION, "id": self.id, "title": self.title}
         for name in OPTIONAL:
             value = getattr(self, name)
             if value is not None:
@@ -229,7 +235,7 @@ class Survey:
         raise ParameterError(f"survey {self.id!r} has no question {name!r:.60}")
 
 
-def _plain(value: Any) -> Any:
+def _plain(value: object) -> object:
     """A field as JSON has it."""
     if isinstance(value, datetime):
         return f"{value:%Y-%m-%dT%H:%M:%SZ}"
@@ -241,7 +247,7 @@ def _check_size(size: int) -> None:
         raise ParameterError(f"a survey must have at most {MAX_BYTES:,} bytes, got {size:,}")
 
 
-def _check_version(data: Any) -> None:
+def _check_version(data: object) -> None:
     if not isinstance(data, Mapping):
         raise ParameterError(f"a survey must be a mapping of fields, got {data!r:.40}")
     if "sottovoce" not in data:
@@ -251,17 +257,22 @@ def _check_version(data: Any) -> None:
         raise ParameterError(f"sottovoce: {version} is a newer format than this program knows ({VERSION}): update it")
 
 
-def _entries(name: str, data: Any, least: int, most: int, read: Callable[..., Any]) -> tuple[Any, ...]:
+def _entries(name: str, data: object, least: int, most: int, read: Callable[[object, str], T]) -> tuple[T, ...]:
     if not isinstance(data, list) or not least <= len(data) <= most:
         raise ParameterError(f"{name} must be a list of {least} to {most} entries, got {_shown(data)}")
     return tuple(read(entry, f"{name[:-1]} {at}") for at, entry in enumerate(data, 1))
 
 
-def _shown(data: Any) -> str:
+def _shown(data: object) -> str:
     return f"{len(data)} of them" if isinstance(data, list) else f"{data!r:.40}"
 
 
-def _schedule(data: Any) -> dict[str, Any]:
+class _Schedule(TypedDict):
+    waves: int
+    every: str | None
+
+
+def _schedule(data: object) -> _Schedule:
     with checks.about("schedule"):
         fields = checks.check_fields(data, ("waves",), ("every",))
         waves = checks.whole(1, MAX_WAVES)("waves", fields["waves"])

@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
+from sottovoce.core.canonical import JsonObject
 from sottovoce.core.errors import ParameterError
 from sottovoce.core.privacy import float_above
 from sottovoce.mechanisms import Longitudinal
@@ -38,22 +39,25 @@ class Federation:
     sharing: str
 
     @classmethod
-    def read(cls, name: str, data: Any) -> Federation:
+    def read(cls, name: str, data: object) -> Federation:
         """The field of a document; an error names it."""
+        from sottovoce.trust.federated import Parties  # A device has no use for it.
+
         with checks.about(name):
             fields = checks.check_fields(data, ("curators",), CHECKS)
             curators = _names("curators", fields["curators"])
-            p = _parties(
-                len(curators), {key: check(key, fields[key]) for key, check in CHECKS.items() if key in fields}
-            )
+            given: dict[str, Any] = {key: check(key, fields[key]) for key, check in CHECKS.items() if key in fields}
+            p = Parties(len(curators), **given)
         return cls(curators, p.threshold, p.dropouts, p.noise, p.sharing)
 
     @property
     def parties(self) -> Parties:
-        return _parties(len(self.curators), {field: getattr(self, field) for field in CHECKS})
+        from sottovoce.trust.federated import Parties  # A device has no use for it.
+
+        return Parties(len(self.curators), self.threshold, self.dropouts, self.noise, self.sharing)
 
     def check(self, survey: Survey) -> None:
-        """Refuse a survey that has something in it which curators do not do."""
+        """Refuse a survey that asks for something curators cannot do."""
         if survey.covariates:
             raise ParameterError("federated goes without covariates: curators add up one question at a time")
         for question in survey.questions:
@@ -68,7 +72,7 @@ class Federation:
         if question.epsilon is not None:
             self.parties.shares(question.epsilon, query.sensitivity)
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> JsonObject:
         return asdict(self) | {"curators": list(self.curators)}
 
 
@@ -86,7 +90,7 @@ class CuratorGuarantee:
     beyond: float | None
     against_liars: bool
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> JsonObject:
         return {"own_curator": {"sees": "answers"}, "within": {"curators": self.threshold, "epsilon": self.within},
                 "beyond": None if self.beyond is None else {"epsilon": self.beyond},
                 "against_liars": self.against_liars, "curators": list(self.curators)}  # fmt: skip
@@ -118,13 +122,7 @@ def pooled(survey: Survey, federation: Federation) -> CuratorGuarantee:
     return CuratorGuarantee(federation.curators, p.threshold, spent(p.threshold), beyond, p.against_liars)
 
 
-def _parties(curators: int, given: dict[str, Any]) -> Parties:
-    from sottovoce.trust.federated import Parties  # A device has no use for it.
-
-    return Parties(curators, **given)
-
-
-def _names(name: str, value: Any) -> tuple[str, ...]:
+def _names(name: str, value: object) -> tuple[str, ...]:
     if not isinstance(value, list) or not 2 <= len(value) <= MAX_CURATORS:
         raise ParameterError(f"{name} must be a list of 2 to {MAX_CURATORS:,} names, got {value!r:.40}")
     for one in value:
@@ -134,7 +132,7 @@ def _names(name: str, value: Any) -> tuple[str, ...]:
     return tuple(value)
 
 
-CHECKS: dict[str, checks.Check] = {
+CHECKS: dict[str, checks.Check[object]] = {
     "threshold": checks.whole(1, MAX_CURATORS),
     "dropouts": checks.whole(0, MAX_CURATORS),
     "noise": checks.one_of("divisible", "full"),

@@ -11,16 +11,16 @@ from sottovoce.statistics.planning import Finding, lint
 from sottovoce.survey.document import Survey
 
 LARGE_EPSILON = 4.0
-"""A survey that costs more is warned of: it may turn an even guess about a person into 98% certainty."""
+"""A survey that costs more gets a warning: it may turn an even guess about a person into 98% certainty."""
 
 
 def findings(survey: Survey, now: datetime | None = None) -> list[Finding]:
     """Things to know about a published survey."""
     weak = lint([{"name": question.id, "epsilon": question.epsilon} for question in survey.questions])
-    return [*_papers(survey, now or datetime.now(UTC)), *_costs(survey), *weak]
+    return [*_about_settings(survey, now or datetime.now(UTC)), *_about_costs(survey), *weak]
 
 
-def _papers(survey: Survey, now: datetime) -> Iterator[Finding]:
+def _about_settings(survey: Survey, now: datetime) -> Iterator[Finding]:
     who = "devices" if survey.federated is None else "curators"
     if survey.trust == "shuffle" and survey.shuffle is None:
         yield Finding("warning", "shuffle", "trust is shuffle without a shuffle: reports go straight to the collector")
@@ -36,7 +36,7 @@ def _papers(survey: Survey, now: datetime) -> Iterator[Finding]:
         yield Finding("warning", "expired", f"it expired at {survey.expires:%Y-%m-%dT%H:%M:%SZ}: nobody answers it")
 
 
-def _costs(survey: Survey) -> Iterator[Finding]:
+def _about_costs(survey: Survey) -> Iterator[Finding]:
     for question in survey.questions if survey.waves > 1 else ():
         cost, once = survey.costs[question.id], question.mechanism.epsilon
         message = f"{question.id}: {survey.waves:,} waves cost epsilon = {cost:.6g}, not {once:.6g}"

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from sottovoce.core.canonical import JsonObject
 from sottovoce.core.errors import SottovoceError
 from sottovoce.core.lazy import pyarrow as pa
 from sottovoce.estimates import Result
@@ -30,12 +31,12 @@ class GroupResult:
     reason: str = ""
 
     @property
-    def place(self) -> dict[str, Any]:
+    def place(self) -> JsonObject:
         return {"question": self.question, "wave": self.wave, "group": dict(self.group)}
 
 
 def group_result(
-    question: str, wave: int, group: Mapping[str, str], tally: Tally[Any], minimum: int, values: Sequence[str] = ()
+    question: str, wave: int, group: Mapping[str, str], tally: Tally[Result], minimum: int, values: Sequence[str] = ()
 ) -> GroupResult:
     """The estimate from one tally, if it has enough reports. `values` are those to estimate if they are not listed."""
     try:
@@ -44,18 +45,16 @@ def group_result(
         return GroupResult(question, wave, group, None, str(error))
 
 
-def _estimate(tally: Tally[Any], values: Sequence[str]) -> Result:
-    """What the reports tell; of texts that nobody listed, those that are named, or those that can be found."""
+def _estimate(tally: Tally[Result], values: Sequence[str]) -> Result:
+    """What the reports tell: about the values named, else about all; of texts that nobody listed, those found."""
     if values:
-        named: Result = tally.estimate(values=list(values))
-        return named
+        return tally.estimate(values=list(values))
     if isinstance(tally.mechanism, Discovery):
         return discover(tally)
-    whole: Result = tally.estimate()
-    return whole
+    return tally.estimate()
 
 
-def to_json(survey: Survey, results: Sequence[GroupResult], level: float, population: bool) -> dict[str, Any]:
+def to_json(survey: Survey, results: Sequence[GroupResult], level: float, population: bool) -> JsonObject:
     """All results, and why others are withheld."""
     return {
         "survey": survey.id,
@@ -68,7 +67,7 @@ def to_json(survey: Survey, results: Sequence[GroupResult], level: float, popula
     }
 
 
-def to_table(results: Sequence[GroupResult], by: Sequence[str], level: float, population: bool) -> Any:
+def to_table(results: Sequence[GroupResult], by: Sequence[str], level: float, population: bool) -> pa.Table:
     """All estimates in one Arrow table, with a column for each covariate of `by`."""
     kinds = [("question", pa.string()), ("wave", pa.int64()), *((name, pa.string()) for name in by),
              ("label", pa.string()), ("measure", pa.string()), ("estimate", pa.float64()), ("stderr", pa.float64()),

@@ -7,6 +7,7 @@ from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from sottovoce.core import canonical
+from sottovoce.core.canonical import JsonObject
 from sottovoce.core.domain import Domain, Options, Scale, Text
 from sottovoce.core.domain.text import FORMS, LONGER, MAX_BYTES
 from sottovoce.core.errors import ParameterError
@@ -39,19 +40,22 @@ MISSING = checks.one_of("refuse", "category")
 OUTSIDE = checks.one_of("refuse", "clip")
 DEFAULT_BINS = 64
 
+AnswerDomain = Domain | Options | Scale | Text
+"""What may be answered to a question of some kind."""
+
 
 class QuestionKind(ABC):
     """What sets one kind of question apart from another."""
 
     name: ClassVar[str]
-    required: ClassVar[dict[str, Check]] = {}
-    optional: ClassVar[dict[str, tuple[Check, Any]]] = {}
+    required: ClassVar[dict[str, Check[object]]] = {}
+    optional: ClassVar[dict[str, tuple[Check[object], object]]] = {}
     """Fields with their defaults."""
     by: ClassVar[tuple[str, ...]] = ()
     """Names of mechanisms beside auto."""
 
     @abstractmethod
-    def domain(self, question: Question) -> Any:
+    def domain(self, question: Question) -> AnswerDomain:
         """What may be answered."""
 
     @abstractmethod
@@ -70,7 +74,7 @@ class QuestionKind(ABC):
         """What curators who hold the answers are asked to add up."""
         raise ParameterError(f"curators cannot add up answers of the kind {self.name} (they can {', '.join(COUNTED)})")
 
-    def complete(self, fields: dict[str, Any]) -> dict[str, Any]:
+    def complete(self, fields: JsonObject) -> JsonObject:
         """Defaults that depend on other fields."""
         return fields
 
@@ -80,16 +84,17 @@ class QuestionKind(ABC):
             raise ParameterError(f"memoize is for the kinds yes_no, choice and text, not for {self.name}")
         self.domain(question)
 
-    def same_domain(self, question: Question, domain: Any) -> bool:
+    def same_domain(self, question: Question, domain: object) -> bool:
         expected = self.domain(question)
-        same = type(domain) is type(expected)
-        return same and canonical.dumps(domain.to_dict()) == canonical.dumps(expected.to_dict())
+        if not isinstance(domain, AnswerDomain) or type(domain) is not type(expected):
+            return False
+        return canonical.dumps(domain.to_dict()) == canonical.dumps(expected.to_dict())
 
 
 class Choice(QuestionKind):
     name = "choice"
-    required: ClassVar[dict[str, Check]] = {"values": checks.values}
-    optional: ClassVar[dict[str, tuple[Check, Any]]] = {"missing": (MISSING, "refuse")}
+    required: ClassVar[dict[str, Check[object]]] = {"values": checks.values}
+    optional: ClassVar[dict[str, tuple[Check[object], object]]] = {"missing": (MISSING, "refuse")}
     by: ClassVar[tuple[str, ...]] = names_serving("choice")
 
     def domain(self, question: Question) -> Domain:
@@ -127,8 +132,10 @@ class YesNo(Choice):
     """Two values, of which the first means no and the second yes."""
 
     name = "yes_no"
-    required: ClassVar[dict[str, Check]] = {}
-    optional: ClassVar[dict[str, tuple[Check, Any]]] = {"values": (checks.labels, ("no", "yes"))} | Choice.optional
+    required: ClassVar[dict[str, Check[object]]] = {}
+    optional: ClassVar[dict[str, tuple[Check[object], object]]] = {
+        "values": (checks.labels, ("no", "yes"))
+    } | Choice.optional
     by = names_serving("yes_no")
 
     def check(self, question: Question) -> None:
@@ -142,7 +149,7 @@ class YesNo(Choice):
 
 class Multiple(QuestionKind):
     name = "multiple"
-    required: ClassVar[dict[str, Check]] = {"values": checks.values}
+    required: ClassVar[dict[str, Check[object]]] = {"values": checks.values}
     by = names_serving("multiple")
 
     def domain(self, question: Question) -> Options:
@@ -172,9 +179,9 @@ class Ordered(Choice):
         return isinstance(mechanism, Ranges)
 
     def error(self, mechanism: Any) -> float:
-        """Of the share up to some value: some of the siblings at each level, each level told by one device in so many.
+        """Of the share up to some value. It adds up some siblings at each level, and a device reports about one level.
 
-        Of b siblings whose sum is told by the level above, k have k (b - k) / b of one's variance: at most b / 4.
+        The level above gives the sum of b siblings, so k of them have k (b - k) / b of one's variance: at most b / 4.
         """
         levels, siblings = len(mechanism.parts), mechanism.fanout / 4
         return math.sqrt(levels * siblings * sum(part.variance for part in mechanism.parts))
@@ -182,15 +189,15 @@ class Ordered(Choice):
 
 class Number(QuestionKind):
     name = "number"
-    required: ClassVar[dict[str, Check]] = {"low": checks.number, "high": checks.number}
-    optional: ClassVar[dict[str, tuple[Check, Any]]] = {
+    required: ClassVar[dict[str, Check[object]]] = {"low": checks.number, "high": checks.number}
+    optional: ClassVar[dict[str, tuple[Check[object], object]]] = {
         "outside": (OUTSIDE, "refuse"),
         "estimate": (checks.one_of("mean", "distribution"), "mean"),
         "bins": (checks.whole(2, MAX_BINS), None),
     }
     by = names_serving("number")
 
-    def complete(self, fields: dict[str, Any]) -> dict[str, Any]:
+    def complete(self, fields: JsonObject) -> JsonObject:
         return (
             fields | {"bins": DEFAULT_BINS}
             if fields["estimate"] == "distribution" and fields["bins"] is None
@@ -206,10 +213,10 @@ class Number(QuestionKind):
         super().check(question)
 
     def domain(self, question: Question) -> Scale:
-        """With one step; a mechanism has more, as it likes."""
+        """The scale with one step. A mechanism may have more steps."""
         return Scale(question.low or 0.0, question.high or 0.0, 1, question.outside or "refuse")
 
-    def same_domain(self, question: Question, domain: Any) -> bool:
+    def same_domain(self, question: Question, domain: object) -> bool:
         return isinstance(domain, Scale) and Scale(domain.low, domain.high, 1, domain.outside) == self.domain(question)
 
     def build(self, question: Question, epsilon: float, salt: str) -> Mechanism:
@@ -232,7 +239,7 @@ class Number(QuestionKind):
         return isinstance(mechanism, Mean)
 
     def error(self, mechanism: Any) -> float:
-        """Of the mean, in units of the range; of a distribution, that of the unbiased mean of its window."""
+        """Of the mean, in units of the range; of a distribution, the error of the unbiased mean that it implies."""
         if isinstance(mechanism, Mean):
             return math.sqrt(mechanism.variance) / mechanism.domain.width
         window = mechanism._window
@@ -241,8 +248,8 @@ class Number(QuestionKind):
 
 class FreeText(QuestionKind):
     name = "text"
-    required: ClassVar[dict[str, Check]] = {"max_bytes": checks.whole(1, MAX_BYTES)}
-    optional: ClassVar[dict[str, tuple[Check, Any]]] = {
+    required: ClassVar[dict[str, Check[object]]] = {"max_bytes": checks.whole(1, MAX_BYTES)}
+    optional: ClassVar[dict[str, tuple[Check[object], object]]] = {
         "missing": (MISSING, "refuse"),
         "longer": (checks.one_of(*LONGER), "refuse"),
         "normalise": (checks.one_of(*FORMS), "none"),

@@ -21,7 +21,7 @@ PERMANENT_FACTOR = 2
 
 
 def costing(question: Question, domain: Domain | Text, first: float, salt: str = "") -> Memoized:
-    """The best mechanism one report of which costs at most `first`."""
+    """The best mechanism whose reports cost at most `first` each."""
     permanent = PERMANENT_FACTOR * first if question.permanent is None else question.permanent
     return _best(question, domain, permanent, first, salt)
 
@@ -34,14 +34,14 @@ def within(question: Question, domain: Domain | Text, share: Fraction, waves: in
 
 
 def permanent_answers(changes: int | None, domain: Domain | Text, waves: int) -> int:
-    """How many permanent answers a person pays for at most: one for each change, value and wave, whatever is least."""
+    """How many permanent answers a person pays for at most: no more than waves, values, or changes and one."""
     drawn = waves if changes is None else min(waves, changes + 1)
     return drawn if isinstance(domain, Text) else min(drawn, domain.size)
 
 
 @dataclass(frozen=True)
 class FollowedChanges:
-    """What it takes to follow so many changes of an answer, or all of them (None), within a budget."""
+    """What following this many changes of an answer, or all of them (None), costs within a budget."""
 
     changes: int | None
     answers: int
@@ -60,7 +60,7 @@ MAX_CHANGES_SHOWN = 5
 def price_of_changes(
     question: Question, domain: Domain | Text, share: float, waves: int, n: int
 ) -> list[FollowedChanges]:
-    """For no change, one, two and so on, and for all of them: what a wave of n people is worth at the same cost."""
+    """How accurate a wave of n people is at the same cost, if no change is followed, one, two and so on, or all."""
     most = permanent_answers(None, domain, waves) - 1
     rows = []
     for changes in (*range(min(most, MAX_CHANGES_SHOWN + 1)), None):
@@ -71,10 +71,10 @@ def price_of_changes(
 
 
 def _best(question: Question, domain: Domain | Text, permanent: float, first: float, salt: str) -> Memoized:
-    """Hash functions depend on the salt."""
-    more: dict[str, Any] = {"salt": salt} if isinstance(domain, Text) else {}
+    """The most accurate mechanism, then the one with the shortest reports. Hash functions depend on the salt."""
+    hashing: dict[str, Any] = {"salt": salt} if isinstance(domain, Text) else {}
     made = (
-        Memoized.of(domain, name, permanent=permanent, first=first, changes=question.changes, **more)
+        Memoized.of(domain, name, permanent=permanent, first=first, changes=question.changes, **hashing)
         for name in _names(question, domain)
     )
     return min(made, key=lambda m: (m.variance, m.bits))

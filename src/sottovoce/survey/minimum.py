@@ -1,17 +1,18 @@
 """The rule of the minimum: no estimate from fewer reports than the survey's `minimum`.
 
-Whatever shows estimates to people asks here, and nowhere else. Reports are private because they were randomized; the
+All code that shows estimates to people asks here first. Reports are private because they were randomized; the
 minimum keeps an analyst from reading a group of a few people as if it were one person's answer.
 """
 
 from __future__ import annotations
 
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from sottovoce.core.errors import SottovoceError
+from sottovoce.estimates import Result
 from sottovoce.estimates.tally import Tally
 
-T = TypeVar("T", bound=Tally[Any])
+T = TypeVar("T", bound=Tally[Result])
 
 
 class TooFewReports(SottovoceError):  # noqa: N818

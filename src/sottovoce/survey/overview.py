@@ -6,9 +6,10 @@ about the population at every peek at once. Nothing is shown from fewer reports 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from sottovoce import __version__
+from sottovoce.core.canonical import JsonObject
 from sottovoce.core.errors import SottovoceError
 from sottovoce.mechanisms import Longitudinal, Mean, Sets
 from sottovoce.mechanisms.frequency.pure import Pure
@@ -16,6 +17,7 @@ from sottovoce.statistics.chart import chart_numbers
 from sottovoce.survey.minimum import TooFewReports, released
 
 if TYPE_CHECKING:
+    from sottovoce.estimates import Result
     from sottovoce.estimates.tally import Tally
     from sottovoce.survey import Question, Survey
 
@@ -23,7 +25,7 @@ INTERVAL_LEVEL = 0.95
 """Coverage of the intervals."""
 
 
-def describe(survey: Survey) -> dict[str, Any]:
+def describe(survey: Survey) -> JsonObject:
     """What never changes: the survey in words and numbers."""
     return {
         "id": survey.id,
@@ -46,9 +48,9 @@ def describe(survey: Survey) -> dict[str, Any]:
     }
 
 
-def _describe(item: Question, cost: float) -> dict[str, Any]:
-    m: Any = item.mechanism
-    odds = isinstance(m, Pure | Sets)
+def _describe(item: Question, cost: float) -> JsonObject:
+    m = item.mechanism
+    p, q = (float(m.p), float(m.q)) if isinstance(m, Pure | Sets) else (None, None)
     return {
         "id": item.id,
         "text": item.text,
@@ -57,8 +59,8 @@ def _describe(item: Question, cost: float) -> dict[str, Any]:
         "mechanism": m.name,
         "epsilon": m.epsilon,
         "cost": cost,
-        "p": float(m.p) if odds else None,
-        "q": float(m.q) if odds else None,
+        "p": p,
+        "q": q,
         "low": item.low,
         "high": item.high,
         "size": None if item.kind in ("number", "text") else m.domain.size,
@@ -67,9 +69,9 @@ def _describe(item: Question, cost: float) -> dict[str, Any]:
     }
 
 
-def question_numbers(item: Question, tally: Tally[Any], minimum: int) -> dict[str, Any]:
-    """One question from its tally, or why it is not shown: too few reports, values to be named, or what was wrong."""
-    shown: dict[str, Any] = {"id": item.id, "n": tally.n}
+def question_numbers(item: Question, tally: Tally[Result], minimum: int) -> JsonObject:
+    """One question from its tally, or why it is withheld: too few reports, no values listed, or an error."""
+    shown: JsonObject = {"id": item.id, "n": tally.n}
     try:
         released(tally, minimum)
         if item.kind == "text":

@@ -1,7 +1,7 @@
-"""Numbers for the page that plans: what a question tells and gives away, for an epsilon and a number of people.
+"""Numbers for the planning page: what a question tells and gives away, for an epsilon and a number of people.
 
-It rests on `planning` where that knows the mechanism. For sets, ordered values, distributions and texts, the margin is
-the normal one from the worst standard error of a report, with the most that sampling can add.
+They come from `statistics.planning` where that knows the mechanism. For sets, ordered values, distributions and texts,
+the margin is the normal one from the worst standard error of a report, with the most that sampling can add.
 """
 
 from __future__ import annotations
@@ -10,8 +10,8 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
 
+from sottovoce.core.canonical import JsonObject
 from sottovoce.core.errors import ParameterError
 from sottovoce.core.lazy import numpy as np
 from sottovoce.estimates.frequencies import quantile
@@ -26,7 +26,7 @@ PARAMETERS = ("kind", "values", "low", "high", "estimate", "mechanism", "epsilon
 MAX_VALUES = 1000
 MAX_PEOPLE = 10**9
 MAX_NUMBER = 1e15
-"""The least and the largest number of a question may be as far from zero as this."""
+"""The ends of a question's range are at most this far from zero."""
 
 TABLE_EPSILONS = (0.25, 0.5, 1.0, 2.0, 4.0)
 """Epsilons for which the page lists how many people are needed."""
@@ -53,7 +53,7 @@ class PlannedQuestion:
 
     def item(self, by: str) -> Question:
         """The question, asked by a mechanism."""
-        record: dict[str, Any] = {"id": "question", "text": "?", "kind": self.kind, "mechanism": by}
+        record: JsonObject = {"id": "question", "text": "?", "kind": self.kind, "mechanism": by}
         if self.kind in ("choice", "multiple", "ordered"):
             record["values"] = self.values
         elif self.kind == "number":
@@ -64,7 +64,7 @@ class PlannedQuestion:
 
 
 def read(query: Mapping[str, Sequence[str]]) -> PlannedQuestion:
-    """What is asked for, from the parameters of an address, of which the last of each name counts.
+    """What is asked for, from the parameters of an address. If a name occurs twice, the last one counts.
 
     >>> read({"kind": ["number"], "low": ["0"], "high": ["20"]}).margin
     1.0
@@ -139,9 +139,9 @@ class PlannedPrecision:
             return None
         return math.ceil((quantile(self.asked.level) * self._error() / margin) ** 2)
 
-    def to_dict(self, name: str) -> dict[str, Any]:
-        m: Any = self.mechanism
-        odds = isinstance(m, Pure | Sets)
+    def to_dict(self, name: str) -> JsonObject:
+        m = self.mechanism
+        p, q = (float(m.p), float(m.q)) if isinstance(m, Pure | Sets) else (None, None)
         return {
             "mechanism": name,
             "name": m.name if isinstance(m, Mechanism) else None,
@@ -149,13 +149,13 @@ class PlannedPrecision:
             "margin": self.margin(self.asked.n),
             "needed": self.needed(self.asked.margin),
             "bits": m.bits if isinstance(m, Mechanism) else None,
-            "p": float(m.p) if odds else None,
-            "q": float(m.q) if odds else None,
+            "p": p,
+            "q": q,
         }
 
 
 @lru_cache(maxsize=512)
-def study(asked: PlannedQuestion) -> dict[str, Any]:
+def study(asked: PlannedQuestion) -> JsonObject:
     """All that the page shows of one question.
 
     >>> found = study(read({"epsilon": ["1"], "margin": ["0.03"]}))
@@ -175,13 +175,16 @@ def study(asked: PlannedQuestion) -> dict[str, Any]:
     }
 
 
-def _opened(chosen: PlannedPrecision) -> Any:
-    """The same question without noise, where planning knows it."""
-    return plan(chosen.mechanism, n=1).family.at(math.inf).design if chosen.known else chosen.mechanism
+def _opened(chosen: PlannedPrecision) -> Mechanism | Direct:
+    """The same question without noise, where planning knows it; otherwise the mechanism itself."""
+    if not chosen.known:
+        return chosen.mechanism
+    design: Mechanism | Direct = plan(chosen.mechanism, n=1).family.at(math.inf).design
+    return design
 
 
 def _others(asked: PlannedQuestion) -> dict[str, PlannedPrecision]:
-    """The question by each mechanism that can ask it, unless the epsilon is out of its reach."""
+    """The question asked by each of its mechanisms that can reach the epsilon."""
     found = {}
     for name in KINDS[asked.kind].by:
         try:
@@ -191,7 +194,7 @@ def _others(asked: PlannedQuestion) -> dict[str, PlannedPrecision]:
     return found
 
 
-def _need(asked: PlannedQuestion, epsilon: float) -> dict[str, Any]:
+def _need(asked: PlannedQuestion, epsilon: float) -> JsonObject:
     try:
         built = asked.item(asked.mechanism).build(epsilon)
     except ParameterError:
@@ -199,14 +202,14 @@ def _need(asked: PlannedQuestion, epsilon: float) -> dict[str, Any]:
     return {"epsilon": epsilon, "n": PlannedPrecision(asked, built).needed(asked.margin)}
 
 
-def _curve(asked: PlannedQuestion, chosen: PlannedPrecision, openly: PlannedPrecision) -> dict[str, Any]:
+def _curve(asked: PlannedQuestion, chosen: PlannedPrecision, openly: PlannedPrecision) -> JsonObject:
     """The margin over the number of people, with noise and without."""
     counts = [round(n) for n in np.geomspace(max(asked.n / 100, 10), max(asked.n * 100, 1000), CURVE_POINTS).tolist()]
-    drawn: dict[str, Any] = {"n": counts, "margin": [chosen.margin(n) for n in counts]}
+    drawn: JsonObject = {"n": counts, "margin": [chosen.margin(n) for n in counts]}
     return drawn | {"open": [openly.margin(n) for n in counts] if openly.known else None}
 
 
-def _posterior(asked: PlannedQuestion, mechanism: Mechanism | Direct) -> dict[str, Any]:
+def _posterior(asked: PlannedQuestion, mechanism: Mechanism | Direct) -> JsonObject:
     """What an attacker believes after the report that says most, for the prior asked for and for others."""
 
     def believed(prior: float) -> tuple[float, float, float]:
@@ -222,7 +225,7 @@ def _posterior(asked: PlannedQuestion, mechanism: Mechanism | Direct) -> dict[st
 
 
 def _findings(asked: PlannedQuestion, chosen: PlannedPrecision) -> list[str]:
-    """The names of what is wrong with the plan, or risky, by the rules of `planning.lint`."""
+    """The names of the rules of `planning.lint` that the plan breaks."""
     m = chosen.mechanism
     width = asked.high - asked.low if isinstance(m, Mean) else 1.0
     rules = {

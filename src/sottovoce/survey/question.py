@@ -6,9 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypedDict
 
-from sottovoce.core.domain import Domain
+from sottovoce.core.canonical import JsonObject
+from sottovoce.core.domain import Domain, Text
 from sottovoce.core.errors import ParameterError, SottovoceError
 from sottovoce.core.privacy import MAX_EPSILON, float_below
 from sottovoce.mechanisms import Longitudinal, Mechanism, mechanism
@@ -23,7 +24,7 @@ MAX_TEXT_CHARACTERS = 1000
 MAX_REPORT_BITS = 2**20
 Values = int | tuple[str | float, ...]
 
-COMMON: dict[str, checks.Check] = {
+COMMON: dict[str, checks.Check[str]] = {
     "id": checks.matching(checks.FIELD_ID),
     "text": checks.text(MAX_TEXT_CHARACTERS),
     "kind": checks.one_of(*KINDS),
@@ -67,7 +68,7 @@ class Question:
 
     @property
     def mechanism(self) -> Mechanism:
-        """What asks the question. A draft has none yet."""
+        """The mechanism that asks the question. A draft has none yet."""
         if self.settled is None:
             raise ParameterError(f"question {self.id!r} has no mechanism until its survey is published")
         return self.settled
@@ -83,18 +84,21 @@ class Question:
             raise ParameterError(f"{f'question {name!r}' if known else place}: {error!s:.300}") from None
 
     @classmethod
-    def from_fields(cls, data: object, id_check: checks.Check = COMMON["id"], values: Values | None = None) -> Question:
+    def from_fields(
+        cls, data: object, id_check: checks.Check[str] = COMMON["id"], values: Values | None = None
+    ) -> Question:
         """A question from the fields of a document.
 
         A table may have other ids than a document. `values` that come from elsewhere, such as a file of labels, may be
         more than a document lists.
         """
         kind = KINDS[COMMON["kind"]("kind", checks.mapping(data).get("kind"))]
-        required, optional = COMMON | {"id": id_check} | kind.required, dict(kind.optional)
+        required: dict[str, checks.Check[object]] = {**COMMON, "id": id_check, **kind.required}
+        optional = dict(kind.optional)
         if values is not None:
             required.pop("values", None), optional.pop("values", None)
         fields = checks.check_fields(data, required, (*optional, "epsilon", "mechanism", "memoize", "changes"))
-        made = {name: check(name, fields[name]) for name, check in required.items()}
+        made: dict[str, Any] = {name: check(name, fields[name]) for name, check in required.items()}
         made |= {n: check(n, fields[n]) if n in fields else default for n, (check, default) in optional.items()}
         made |= {} if values is None else {"values": values}
         question = cls(**kind.complete(made), **_asking(kind, fields))
@@ -111,7 +115,7 @@ class Question:
         return self
 
     def build(self, epsilon: float, salt: str = "") -> Mechanism:
-        """The best mechanism one report of which costs at most epsilon. Hash functions, if any, depend on the salt."""
+        """The best mechanism whose reports cost at most epsilon each. Hash functions, if any, depend on the salt."""
         try:
             return self.check_bits(_check_report(KINDS[self.kind].build(self, epsilon, f"{salt}/{self.id}")))
         except ParameterError as error:
@@ -124,16 +128,22 @@ class Question:
         return made
 
     def spend(self, share: Fraction, waves: int, salt: str = "") -> Mechanism:
-        """The best mechanism all waves of which cost at most a share of the budget."""
+        """The best mechanism that costs at most a share of the budget in all waves together."""
         if self.memoize:
-            return memoized_questions.within(self, KINDS[self.kind].domain(self), share, waves, f"{salt}/{self.id}")
+            return memoized_questions.within(self, self._memoized_domain(), share, waves, f"{salt}/{self.id}")
         return self.build(min(float_below(share / waves), float(MAX_EPSILON)), salt)
 
     def price_of_changes(self, share: float, waves: int, n: int) -> list[memoized_questions.FollowedChanges]:
         """What following more or fewer changes would cost in accuracy; nothing, if no answer is remembered."""
         if not self.memoize or waves == 1:
             return []
-        return memoized_questions.price_of_changes(self, KINDS[self.kind].domain(self), share, waves, n)
+        return memoized_questions.price_of_changes(self, self._memoized_domain(), share, waves, n)
+
+    def _memoized_domain(self) -> Domain | Text:
+        domain = KINDS[self.kind].domain(self)
+        if not isinstance(domain, Domain | Text):
+            raise ParameterError(f"memoize is not for the kind {self.kind}")
+        return domain
 
     def query(self) -> Query:
         """What curators who hold the answers are asked to add up; an error if they cannot."""
@@ -160,9 +170,9 @@ class Question:
             return Fraction(made.epsilon_after(waves - 1))
         return waves * Fraction(self.epsilon)
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> JsonObject:
         """The question as a document has it, with all that has a default spelled out."""
-        record: dict[str, Any] = {"id": self.id, "text": self.text, "kind": self.kind}
+        record: JsonObject = {"id": self.id, "text": self.text, "kind": self.kind}
         for name in FIELDS:
             value = getattr(self, name)
             if value is not None:
@@ -178,7 +188,7 @@ class Question:
 
 
 def _check_report(made: Mechanism) -> Mechanism:
-    """Nobody should be made to send a megabyte, or to draw a coin for each bit of it."""
+    """Refuse long reports: nobody should have to send a megabyte, or draw a coin for each bit of it."""
     if made.bits > MAX_REPORT_BITS:
         raise ParameterError(
             f"a report must take at most {MAX_REPORT_BITS:,} bits, and one of {made!r} takes {made.bits:,}"
@@ -186,7 +196,18 @@ def _check_report(made: Mechanism) -> Mechanism:
     return made
 
 
-def _asking(kind: QuestionKind, fields: Mapping[str, Any]) -> dict[str, Any]:
+class _Asking(TypedDict, total=False):
+    """The fields of a question that say how it is asked."""
+
+    by: str
+    epsilon: float | None
+    settled: Mechanism
+    memoize: bool
+    permanent: float
+    changes: int
+
+
+def _asking(kind: QuestionKind, fields: Mapping[str, object]) -> _Asking:
     """How a question is asked: by a name, or by a mechanism that is written down and says what it costs."""
     asked = fields.get("mechanism", "auto")
     cost = checks.epsilon("epsilon", fields["epsilon"]) if "epsilon" in fields else None
@@ -201,7 +222,7 @@ def _asking(kind: QuestionKind, fields: Mapping[str, Any]) -> dict[str, Any]:
     return {"settled": made, "epsilon": checks.epsilon("epsilon", made.epsilon)}
 
 
-def _remembering(memoize: Any, cost: float | None) -> dict[str, Any]:
+def _remembering(memoize: object, cost: float | None) -> _Asking:
     """Whether the device remembers a permanent answer, and what it may cost."""
     if not isinstance(memoize, Mapping):
         if not isinstance(memoize, bool):
@@ -213,7 +234,7 @@ def _remembering(memoize: Any, cost: float | None) -> dict[str, Any]:
     return {"memoize": True, "permanent": permanent}
 
 
-def _following(fields: Mapping[str, Any]) -> dict[str, Any]:
+def _following(fields: Mapping[str, object]) -> _Asking:
     """How many changes of a remembered answer a device follows."""
     if "changes" not in fields:
         return {}
@@ -244,5 +265,5 @@ class Covariate:
         """What may be answered: one of the values, and nothing missing."""
         return Domain(self.values)
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> JsonObject:
         return {"id": self.id, **({"text": self.text} if self.text else {}), "values": list(self.values)}

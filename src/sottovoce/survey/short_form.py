@@ -11,9 +11,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
-from typing import Any
+from typing import TypedDict, Unpack
 
 from sottovoce.core import canonical
+from sottovoce.core.canonical import JsonObject
 from sottovoce.core.domain import Domain, Text
 from sottovoce.core.errors import FileError, ParameterError, SottovoceError
 from sottovoce.mechanisms import Mechanism, mechanism
@@ -24,8 +25,8 @@ from sottovoce.survey.question import Question
 MAX_NAME_CHARACTERS = 200
 MAX_FILE_BYTES = 2**20
 MAX_LABELS_BYTES = 2**26
-TEXT_BYTES = 64
-"""How long a text may be, unless a question says so."""
+DEFAULT_TEXT_BYTES = 64
+"""How long a text may be, unless the question has max_bytes."""
 FORMS = {
     "choice": "NAME:choice[:VALUES]",
     "yes_no": "NAME:yes_no[:NO,YES]",
@@ -34,13 +35,22 @@ FORMS = {
     "number": "NAME:number:LOW:HIGH[:distribution[:BINS]]",
     "text": "NAME:text[:MAX_BYTES]",
 }
-RENAMED = {"set": "multiple", "distribution": f"number, with estimate: distribution ({FORMS['number']})"}
-OF_A_DOMAIN = ("max_bytes", "missing", "outside", "longer", "normalise")
-"""Fields about texts that a mechanism in a file has already."""
-TAKEN = {"missing": ("missing",), "outside": ("outside", "longer")}
-"""Options of a line, and the fields that they become."""
+OLD_KINDS = {"set": "multiple", "distribution": f"number, with estimate: distribution ({FORMS['number']})"}
+TEXT_DOMAIN_FIELDS = ("max_bytes", "missing", "outside", "longer", "normalise")
+"""Fields of a question about texts that must be left out if its mechanism, with its domain, is in a file."""
+OPTION_FIELDS = {"missing": ("missing",), "outside": ("outside", "longer")}
+"""Options for all questions of a table, and the fields of a question that each sets."""
 
 _name = checks.text(MAX_NAME_CHARACTERS)
+
+
+class ColumnOptions(TypedDict, total=False):
+    """Options for all questions of a table; a question takes those that its kind has."""
+
+    mechanism: str
+    missing: str
+    outside: str
+    max_bits: int | None
 
 
 @dataclass(frozen=True)
@@ -53,7 +63,7 @@ class ColumnQuestion:
 
     id: str
     column: str
-    fields: Mapping[str, Any]
+    fields: Mapping[str, object]
     """Those of a survey question."""
     values: int | tuple[str, ...] | None = None
     """Values that were written as text: labels, or how many there are."""
@@ -80,8 +90,8 @@ class ColumnQuestion:
         return tuple(labels())
 
 
-def parse(line: str, **options: Any) -> ColumnQuestion:
-    """A question from a line of text. Options are fields that it has beside."""
+def parse(line: str, **options: Unpack[ColumnOptions]) -> ColumnQuestion:
+    """A question from a line of text. Options are fields that the line does not have."""
     name, _, rest = line.partition(":")
     kind, _, rest = rest.partition(":")
     if not name or not kind:
@@ -93,17 +103,17 @@ def parse(line: str, **options: Any) -> ColumnQuestion:
     return of_fields({"id": name, "kind": kind, **fields}, **options)
 
 
-def parse_all(lines: Sequence[str], **options: Any) -> list[ColumnQuestion]:
+def parse_all(lines: Sequence[str], **options: Unpack[ColumnOptions]) -> list[ColumnQuestion]:
     """Questions from lines of text. An option that none of them takes is refused."""
     made = [parse(line, **options) for line in lines]
-    for name, fields in TAKEN.items():
+    for name, fields in OPTION_FIELDS.items():
         if name in options and not any(set(fields) & set(question.fields) for question in made):
             kinds = [kind.name for kind in KINDS.values() if set(fields) & {*kind.required, *kind.optional}]
             raise ParameterError(f"{name} is for the kinds {', '.join(kinds)}, and there are none here")
     return made
 
 
-def _written(kind: str, rest: str) -> dict[str, Any]:
+def _written(kind: str, rest: str) -> JsonObject:
     """The fields in a line of text behind its kind."""
     if kind == "number":
         return _number(*rest.split(":"))
@@ -111,35 +121,35 @@ def _written(kind: str, rest: str) -> dict[str, Any]:
     return {name: read(rest)} if rest else {}
 
 
-def _number(low: str, high: str, estimate: str = "mean", *bins: str) -> dict[str, Any]:
+def _number(low: str, high: str, estimate: str = "mean", *bins: str) -> JsonObject:
     if len(bins) > (estimate == "distribution") or estimate not in ("mean", "distribution"):
         raise ValueError
     return {"low": float(low), "high": float(high), "estimate": estimate, **({"bins": int(bins[0])} if bins else {})}
 
 
-def of_column(column: str, values: str | None = None, **options: Any) -> ColumnQuestion:
+def of_column(column: str, values: str | None = None, **options: Unpack[ColumnOptions]) -> ColumnQuestion:
     """A question of choice about a column. Randomized response asks a choice of two, which is the kind yes_no."""
     two = options.get("mechanism") == "rr"
     made = of_fields({"id": column, "kind": "yes_no" if two else "choice", "values": values}, **options)
     return replace(made, takes_labels=values is None)
 
 
-def of_fields(entry: object, **options: Any) -> ColumnQuestion:
+def of_fields(entry: object, **options: Unpack[ColumnOptions]) -> ColumnQuestion:
     """A question from the fields of an entry; it takes those of the options that its kind has."""
-    fields = dict(checks.mapping(entry))
-    if "id" not in fields:
+    given = dict(checks.mapping(entry))
+    if "id" not in given:
         raise ParameterError(f"a question must have an id, got {entry!r:.60}")
-    name = _name("id", fields["id"])
+    name = _name("id", given["id"])
     with checks.about(f"question {name!r}"):
-        column, max_bits = _name("column", fields.pop("column", name)), fields.pop("max_bits", options.get("max_bits"))
-        if max_bits is not None:
-            checks.whole(1, 2**53)("max_bits", max_bits)
-        fields = {"text": name, "kind": "choice"} | {
-            field: value for field, value in fields.items() if value is not None
+        column = _name("column", given.pop("column", name))
+        most = given.pop("max_bits", options.get("max_bits"))
+        max_bits = None if most is None else checks.whole(1, 2**53)("max_bits", most)
+        fields: JsonObject = {"text": name, "kind": "choice"} | {
+            field: value for field, value in given.items() if value is not None
         }
-        kind = checks.one_of(*KINDS, *RENAMED)("kind", fields["kind"])
-        if kind in RENAMED:
-            raise ParameterError(f"the kind {kind!r} is called {RENAMED[kind]}")
+        kind = checks.one_of(*KINDS, *OLD_KINDS)("kind", fields["kind"])
+        if kind in OLD_KINDS:
+            raise ParameterError(f"the kind {kind!r} is called {OLD_KINDS[kind]}")
         fields |= {"mechanism": options["mechanism"]} if "mechanism" in options else {}
         fields |= _domain(fields, options)
         written = fields.pop("values") if isinstance(fields.get("values"), str) else None
@@ -148,25 +158,25 @@ def of_fields(entry: object, **options: Any) -> ColumnQuestion:
     return ColumnQuestion(name, column, fields, values, takes_labels, max_bits)
 
 
-def _domain(fields: dict[str, Any], options: dict[str, Any]) -> dict[str, Any]:
-    """What becomes of answers that are missing, outside or too long, and the mechanism if it stands in a file."""
+def _domain(fields: JsonObject, options: ColumnOptions) -> JsonObject:
+    """What happens to answers that are missing, outside or too long, and the mechanism if it is in a file."""
     kind, by = fields["kind"], fields.get("mechanism")
     if isinstance(by, str) and by.endswith(".json"):
-        return _from_file(Path(by), kind, fields | options)
+        return _from_file(Path(by), kind, {**fields, **options})
     known = KINDS[kind].required | KINDS[kind].optional
-    more: dict[str, Any] = {name: options[name] for name in ("missing", "outside") if name in options and name in known}
+    more: JsonObject = {name: options[name] for name in ("missing", "outside") if name in options and name in known}
     if kind == "text":
-        more |= {"max_bytes": fields.get("max_bytes", TEXT_BYTES)}
+        more |= {"max_bytes": fields.get("max_bytes", DEFAULT_TEXT_BYTES)}
         more |= {"longer": "cut" if options["outside"] == "clip" else "refuse"} if "outside" in options else {}
     return more
 
 
-def _from_file(path: Path, kind: str, given: Mapping[str, Any]) -> dict[str, Any]:
-    """A mechanism that is written out in a file, such as that of a round of discovery; for text, its domain too."""
+def _from_file(path: Path, kind: str, given: Mapping[str, object]) -> JsonObject:
+    """The mechanism that a file describes, such as that of a round of discovery; for text, its domain too."""
     made = read_mechanism(path)
     if kind != "text":
         return {"mechanism": made.to_dict()}
-    for name in OF_A_DOMAIN:
+    for name in TEXT_DOMAIN_FIELDS:
         if name in given:
             raise ParameterError(f"{path}: has its own domain, so {name} must be left out, got {given[name]!r:.40}")
     if not isinstance(made.domain, Text):
@@ -184,7 +194,7 @@ def read(path: Path) -> list[ColumnQuestion]:
 
 
 def read_mechanism(path: Path) -> Mechanism:
-    """A mechanism that is written out in a file: by itself, or as the mechanism of a plan or of a round."""
+    """The mechanism that a file describes: by itself, or as the mechanism of a plan or of a round."""
     with checks.about(str(path)):
         data = canonical.loads(source.read_bytes(path, MAX_LABELS_BYTES))
         if isinstance(data, Mapping) and isinstance(data.get("mechanism"), Mapping):

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from sottovoce.core.canonical import JsonObject
 from sottovoce.core.errors import ParameterError
 from sottovoce.core.privacy import compose, float_above, float_below, rounded_up
-from sottovoce.mechanisms import Longitudinal
+from sottovoce.mechanisms import Longitudinal, Mechanism
 
 if TYPE_CHECKING:
     from sottovoce.survey.document import Survey
@@ -29,7 +30,7 @@ class ShuffleGuarantee:
     honest: int
     minimum: int
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> JsonObject:
         return {"local": {"epsilon": self.local}, "central": {"epsilon": self.central, "delta": self.delta},
                 "honest": self.honest, "minimum": self.minimum}  # fmt: skip
 
@@ -65,15 +66,15 @@ def _central(survey: Survey) -> float | None:
     for target in (made[0], local) if len(made) == 1 else (local,):
         try:
             return min(_amplified(target, n, delta, survey.waves), survey.epsilon)
-        except ParameterError:  # It has no law for this mechanism.
+        except ParameterError:  # No bound is known for this mechanism.
             pass
         except ImportError:  # A device may have the standard library alone.
             return None
     return None
 
 
-def _amplified(target: Any, n: int, delta: float, waves: int) -> float:
-    """What reports of one mechanism, or of any that costs so much, cost among n in each wave."""
+def _amplified(target: Mechanism | float, n: int, delta: float, waves: int) -> float:
+    """The central epsilon of all waves, with n reports in each: of one mechanism, or of any with this local epsilon."""
     from sottovoce.trust.shuffle.accounting import shuffle_upper
 
     try:

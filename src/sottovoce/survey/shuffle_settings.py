@@ -1,4 +1,4 @@
-"""The way of sealed reports through a shuffler: whom they are sealed to, where they go, how many are mixed."""
+"""How sealed reports go through a shuffler: whom they are sealed to, where they are sent, how many are mixed."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import re
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from sottovoce.core.canonical import JsonObject
 from sottovoce.core.errors import ParameterError
 from sottovoce.survey import checks
 
@@ -32,28 +33,30 @@ class ShuffleSettings:
     delta: float
 
     @classmethod
-    def read(cls, name: str, data: Any) -> ShuffleSettings:
+    def read(cls, name: str, data: object) -> ShuffleSettings:
         """The field of a document; an error names it."""
         with checks.about(name):
             fields = checks.check_fields(data, CHECKS, ())
-            made = cls(**{field: check(field, fields[field]) for field, check in CHECKS.items()})
+            checked: dict[str, Any] = {field: check(field, fields[field]) for field, check in CHECKS.items()}
+            made = cls(**checked)
             if made.honest > made.minimum:
                 raise ParameterError(f"honest must be at most minimum, {made.minimum:,}, got {made.honest:,}")
             if made.analyst == made.shuffler:
                 raise ParameterError("analyst and shuffler must have keys of their own: one for both could read all")
         return made
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> JsonObject:
         return asdict(self)
 
 
-def _delta(name: str, value: Any) -> float:
-    if not 0 < checks.number(name, value) < 1:
+def _delta(name: str, value: object) -> float:
+    delta = checks.number(name, value)
+    if not 0 < delta < 1:
         raise ParameterError(f"{name} must be between 0 and 1, got {value!r:.40}")
-    return float(value)
+    return delta
 
 
-CHECKS: dict[str, checks.Check] = {
+CHECKS: dict[str, checks.Check[object]] = {
     "analyst": checks.matching(PUBLIC_KEY),
     "shuffler": checks.matching(PUBLIC_KEY),
     "address": checks.matching(ADDRESS),

@@ -9,21 +9,27 @@ from __future__ import annotations
 import functools
 import re
 from os import PathLike
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 from sottovoce.core import canonical
 from sottovoce.core.errors import FileError, ParameterError
 from sottovoce.core.lazy import load
 
-PLAIN = {
+if TYPE_CHECKING:
+    from collections.abc import Hashable
+
+    from yaml import MappingNode, Node, SafeLoader
+
+IMPLICIT_TYPES = {
     "null": r"null|~|",
     "bool": r"true|false",
     "int": r"-?(0|[1-9][0-9]*)",
     "float": r"-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][-+]?[0-9]+)?",
 }
+"""What text without quotes stands for, by what it looks like; all other text is text."""
 
 
-def read(path: str | PathLike[str], most: int) -> Any:
+def read(path: str | PathLike[str], most: int) -> object:
     """The value in a file of at most so many bytes."""
     data = read_bytes(path, most)
     return canonical.loads(data) if str(path).endswith(".json") else from_yaml(data)
@@ -42,7 +48,7 @@ def read_bytes(path: str | PathLike[str], most: int) -> bytes:
     return data
 
 
-def from_yaml(data: bytes) -> Any:
+def from_yaml(data: bytes) -> object:
     """The value of a YAML document, in JSON's types."""
     yaml = load("yaml")
     try:
@@ -57,25 +63,27 @@ def from_yaml(data: bytes) -> Any:
 
 
 @functools.cache
-def _loader() -> Any:
-    yaml = load("yaml")
+def _loader() -> type[SafeLoader]:
+    """PyYAML's safe loader with the types of JSON only."""
+    import yaml
 
-    class Plain(yaml.SafeLoader):  # type: ignore[misc, name-defined]
-        yaml_implicit_resolvers: ClassVar[dict[str, Any]] = {}
+    class Plain(yaml.SafeLoader):
+        yaml_implicit_resolvers = {}  # noqa: RUF012
 
-        def compose_node(self, parent: Any, index: Any) -> Any:
+        def compose_node(self, parent: Node | None, index: int) -> Node | None:
             if self.check_event(yaml.AliasEvent):
-                raise yaml.composer.ComposerError(None, None, "there must be no aliases", self.peek_event().start_mark)
+                mark = self.peek_event().start_mark  # type: ignore[no-untyped-call]
+                raise yaml.composer.ComposerError(None, None, "there must be no aliases", mark)
             return super().compose_node(parent, index)
 
-        def construct_mapping(self, node: Any, deep: bool = False) -> dict[Any, Any]:
+        def construct_mapping(self, node: MappingNode, deep: bool = False) -> dict[Hashable, Any]:
             seen: set[str] = set()
             for key in (str(key.value) for key, _ in node.value):
                 if key in seen:
                     raise ParameterError(f"a key must occur once, got {key!r:.40} twice")
                 seen.add(key)
-            return dict(super().construct_mapping(node, deep))
+            return super().construct_mapping(node, deep)
 
-    for kind, pattern in PLAIN.items():
+    for kind, pattern in IMPLICIT_TYPES.items():
         Plain.add_implicit_resolver(f"tag:yaml.org,2002:{kind}", re.compile(f"(?:{pattern})$"), None)
     return Plain

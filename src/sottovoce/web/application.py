@@ -29,13 +29,13 @@ LOG = logging.getLogger("sottovoce.web")
 
 RETRY = {"retry-after": "1"}
 ALLOWED_HEADERS = "content-type, sottovoce-invitation"
-"""What the page of another site may send along. A token is not among it: such a page has no business with one."""
+"""Headers that the page of another site may send. A token is not among them: such a page has no right to one."""
 
 PARSER_THREADS = 2
 """Threads that check large bodies. They are not those that everything else needs."""
 
 UNLIMITED_PATHS = ("/healthz",)
-"""Addresses without a rate limit: who watches over a service must get through when others are too many."""
+"""Addresses without a rate limit: whoever monitors a service must get through when there are too many requests."""
 
 T = TypeVar("T")
 
@@ -66,8 +66,8 @@ REQUEST_DEFAULTS: RequestLimits = {
 class Application:
     """Routes and what guards them, within limits that may be given; None for `rate` means no limit.
 
-    `proxies` are the servers in front of this one that are trusted to say whom a request is from. `cheap` are the
-    beginnings of addresses, with the part of a request that one counts for in the rate limit.
+    `proxies` are the servers in front of this one that are trusted to say whom a request is from. `cheap` has the
+    beginnings of addresses whose requests count as less than one in the rate limit, and what they count as.
 
     `router.add` takes tables of routes. Their handlers find all they need here: read a bounded `body`, `parse` it
     beside the event loop, and `ending`, which is set when the server ends.
@@ -82,7 +82,7 @@ class Application:
 
     failure: ClassVar[str] = "the service failed, and has kept nothing of the request"
     counters: ClassVar[Mapping[str, str]] = {}
-    """What this service counts besides what all do, with what it means."""
+    """What this service counts besides what all services do: names and their meanings."""
 
     def __init__(self, given: RequestLimits) -> None:
         limits: RequestLimits = {**REQUEST_DEFAULTS, **given}
@@ -177,7 +177,7 @@ class Application:
         return Problem(500, "internal", self.failure, RETRY)
 
     async def _options(self, request: Request, pattern: str) -> Response:
-        """What an address takes; and, of what pages of other sites may ask for, that they may."""
+        """Which methods an address takes, and whether pages of other sites may use them."""
         methods = ", ".join(self.router.table[pattern])
         if pattern not in self.open_to_pages:
             return Response(204, headers={"allow": methods})
@@ -214,7 +214,7 @@ class Application:
         """Do some work on a large body in a thread that is there for such work alone."""
         return asyncio.get_running_loop().run_in_executor(self._parsers, work, *given)
 
-    # What those who watch over it ask for.
+    # Monitoring.
 
     async def health(self, request: Request) -> Response:
         return Response(200, {"status": "ok"})
@@ -226,9 +226,9 @@ class Application:
         return Response(200, self.metrics.text(await self.measure(), local), CONTENT_TYPE)
 
     async def measure(self) -> dict[str, int]:
-        """The gauges, also those that take time to find out."""
+        """The gauges, with those that take time to measure."""
         return self.gauges()
 
     def gauges(self) -> dict[str, int]:
-        """What there is of something at the moment."""
+        """Numbers that hold at this moment, by name."""
         return {"bytes_in_flight": self.budget.taken}

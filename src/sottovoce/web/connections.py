@@ -15,8 +15,9 @@ import asyncio
 import contextlib
 import socket
 from collections import Counter
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Protocol
 
 from sottovoce.core.lazy import load
 from sottovoce.web.http import JSON, Problem, Receive, Request, Scope, Send, to_json
@@ -43,14 +44,17 @@ JOINED_BYTES = 2**14
 """A body up to this long is copied behind its head and sent with it; a longer one is not copied."""
 
 ABORTED_FACTOR = 2
-"""So many times the limit on connections are told that they are too many; any beyond that are cut at once."""
+"""Connections beyond the limit are told so, up to this many times the limit; any beyond that are cut at once."""
 
 IDLE, HEAD, BODY = range(3)
+"""What a connection is reading: nothing, the head of a request, or its body."""
+
+App = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 
 @dataclass(frozen=True)
 class ConnectionLimits:
-    """What one connection, and one address, may take up."""
+    """What one connection, and one address, may use."""
 
     head_seconds: float = 10.0
     head_bytes: int = 2**15
@@ -84,6 +88,16 @@ async def _crowded(message: str, scope: Scope, receive: Receive, send: Send) -> 
     await refusal(problem, request).send(send, request, asyncio.Event())
 
 
+class WatchedConnection(Protocol):
+    """What `Outgoing` needs of the connection that it writes for."""
+
+    part: int
+
+    def linger(self) -> None: ...
+
+    def watch_writing(self) -> None: ...
+
+
 class Outgoing:
     """A transport that sends the head of a response and its body by one call of the system, not two.
 
@@ -91,8 +105,8 @@ class Outgoing:
     with bytes unread would reset the connection, and the client would lose the answer that it was just sent.
     """
 
-    def __init__(self, transport: Any, protocol: Any) -> None:
-        self._transport, self._protocol, self._head = transport, protocol, b""
+    def __init__(self, transport: asyncio.Transport, connection: WatchedConnection) -> None:
+        self._transport, self._connection, self._head = transport, connection, b""
         self.abort = transport.abort
         self.lingering = False
 
@@ -120,36 +134,36 @@ class Outgoing:
         self.flush()
         if self.lingering or self._transport.is_closing():
             self._transport.close()
-        elif self._protocol.part == BODY and self._transport.can_write_eof():
+        elif self._connection.part == BODY and self._transport.can_write_eof():
             self.lingering = True
             self._transport.write_eof()
-            self._protocol.linger()
+            self._connection.linger()
         else:
-            self._protocol.watch_writing()
+            self._connection.watch_writing()
             self._transport.close()
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._transport, name)
 
 
-def protocol(limits: ConnectionLimits) -> Any:
+def protocol(limits: ConnectionLimits) -> type[asyncio.Protocol]:
     """The class of a connection. All connections of one server share its counters."""
     base = load("uvicorn.protocols.http.httptools_impl").HttpToolsProtocol
     by_address: Counter[str] = Counter()
 
-    class Protocol(base):  # type: ignore[misc, valid-type]
+    class LimitedProtocol(base):  # type: ignore[misc, valid-type]
         part = IDLE
         unparsed = unwritten = 0
         moved = False
-        head_timer: Any = None
-        write_timer: Any = None
-        running: Any = None
+        head_timer: asyncio.TimerHandle | None = None
+        write_timer: asyncio.TimerHandle | None = None
+        running: Any = None  # A cycle of uvicorn, which is not public.
         address = ""
-        app: Any
+        app: App
 
         # The connection.
 
-        def connection_made(self, transport: Any) -> None:
+        def connection_made(self, transport: asyncio.Transport) -> None:
             super().connection_made(transport)
             self.transport = Outgoing(transport, self)
             _set_timeout(transport, limits.write_seconds)
@@ -171,7 +185,7 @@ def protocol(limits: ConnectionLimits) -> Any:
                 running.message_event.set()
             super().connection_lost(exc)
 
-        def _over(self, factor: int = 1) -> Any:
+        def _over(self, factor: int = 1) -> App | None:
             """The answer for one connection too many; None if this one may stay."""
             if len(self.connections) > factor * limits.connections:
                 return crowded
@@ -215,7 +229,7 @@ def protocol(limits: ConnectionLimits) -> Any:
         def on_header(self, name: bytes, value: bytes) -> None:
             if len(self.headers) == MAX_HEADERS:
                 self._refuse_head()
-                raise TooManyHeaders  # So that the parser leaves the rest of what came alone.
+                raise TooManyHeaders  # So that the parser does not go on with the rest.
             super().on_header(name, value)
 
         def on_headers_complete(self) -> None:
@@ -224,7 +238,7 @@ def protocol(limits: ConnectionLimits) -> Any:
             self.app = self._over() or self.app
             if len(self.pipeline) >= QUEUED_REQUESTS:
                 self.transport.abort()
-                raise TooManyRequests  # So that the parser leaves the rest of what came alone.
+                raise TooManyRequests  # So that the parser does not go on with the rest.
             super().on_headers_complete()
 
         def on_body(self, body: bytes) -> None:
@@ -254,7 +268,7 @@ def protocol(limits: ConnectionLimits) -> Any:
 
         # Answering.
 
-        def _start_asgi_task(self, cycle: Any, app: Any) -> None:
+        def _start_asgi_task(self, cycle: Any, app: App) -> None:
             self.running = cycle
             super()._start_asgi_task(cycle, app)
 
@@ -300,7 +314,7 @@ def protocol(limits: ConnectionLimits) -> Any:
             super().resume_writing()
 
         def watch_writing(self) -> None:
-            """If something waits to be written, see to it that the client takes it, a fair part in each while."""
+            """If something waits to be written, check again later that the client has taken a fair part of it."""
             self._cancel_write()
             self.unwritten = self.transport.get_write_buffer_size()
             if self.unwritten:
@@ -321,10 +335,10 @@ def protocol(limits: ConnectionLimits) -> Any:
             self._cancel_head()
             self._cancel_write()
 
-    return Protocol
+    return LimitedProtocol
 
 
-def _set_timeout(transport: Any, seconds: float) -> None:
+def _set_timeout(transport: asyncio.Transport, seconds: float) -> None:
     """Have the system give up too, where it can, on a client that takes nothing: the system's buffers are large."""
     option = getattr(socket, "TCP_USER_TIMEOUT", None)
     raw = transport.get_extra_info("socket")

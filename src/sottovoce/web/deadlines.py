@@ -1,4 +1,4 @@
-"""Time limits for many at the price of one clock: each is noted, and a look every so often finds those overdue.
+"""Time limits for many futures with one timer: it looks every so often which of them are overdue.
 
 A timer for each request, as `asyncio.timeout` sets, would cost a tenth of what a request costs altogether.
 """
@@ -11,22 +11,25 @@ from contextlib import suppress
 from typing import Any
 
 CHECK_SECONDS = 0.25
-"""Between two looks: a limit is kept to within that."""
+"""Time between two looks: a limit is kept to within this."""
+
+Timed = asyncio.Future[Any]
+"""A future or task of any result."""
 
 
 class Deadlines:
     """Futures and tasks with a time limit. An overdue future ends in `TimeoutError`; an overdue task is cancelled."""
 
     def __init__(self) -> None:
-        self._due: dict[asyncio.Future[Any], float] = {}
-        self._late: set[asyncio.Future[Any]] = set()
+        self._due: dict[Timed, float] = {}
+        self._late: set[Timed] = set()
         self._watch: asyncio.Task[None] | None = None
 
-    def set(self, future: asyncio.Future[Any], seconds: float) -> None:
+    def set(self, future: Timed, seconds: float) -> None:
         self._due[future] = time.monotonic() + seconds
 
-    def clear(self, future: asyncio.Future[Any]) -> bool:
-        """Take the limit off; whether it was too late."""
+    def clear(self, future: Timed) -> bool:
+        """Take the limit off. True if the time was over already, and the task was cancelled."""
         self._due.pop(future, None)
         if future in self._late:
             self._late.discard(future)
@@ -50,7 +53,7 @@ class Deadlines:
                 del self._due[future]
                 self._end(future)
 
-    def _end(self, future: asyncio.Future[Any]) -> None:
+    def _end(self, future: Timed) -> None:
         if isinstance(future, asyncio.Task):
             self._late.add(future)
             future.cancel()

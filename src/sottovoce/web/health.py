@@ -32,7 +32,9 @@ class Health:
         asked = self._asked
         if asked is None or asked.done():
             asked = self._asked = asyncio.get_running_loop().run_in_executor(self._pool, self._ask)
-            asked.add_done_callback(lambda ended: ended.cancelled() or ended.exception())  # Somebody has looked at it.
+            asked.add_done_callback(
+                lambda ended: ended.cancelled() or ended.exception()
+            )  # Otherwise asyncio logs an error that nobody fetched.
         done, _ = await asyncio.wait([asked], timeout=self._patience)
         if done:
             asked.result()

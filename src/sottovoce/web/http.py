@@ -6,7 +6,7 @@ import asyncio
 import json
 import math
 import time
-from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from typing import Any
@@ -16,14 +16,16 @@ from sottovoce.web.deadlines import Deadlines
 from sottovoce.web.limits import ByteBudget
 
 Scope = dict[str, Any]
-Receive = Callable[[], Awaitable[dict[str, Any]]]
-Send = Callable[[dict[str, Any]], Awaitable[None]]
+Message = dict[str, Any]
+"""Dicts of ASGI, whose fields depend on their type."""
+Receive = Callable[[], Awaitable[Message]]
+Send = Callable[[Message], Awaitable[None]]
 
 JSON = "application/json"
 HTML = "text/html; charset=utf-8"
 NO_SNIFFING = (b"x-content-type-options", b"nosniff")
 MAX_LENGTH_DIGITS = 19
-"""A content-length with more digits is no number of bytes that anybody sends."""
+"""A content-length with more digits is ignored: nobody sends so many bytes."""
 
 EMPTY_BODY = {"type": "http.response.body", "body": b"", "more_body": False}
 
@@ -48,7 +50,7 @@ class Response:
     """A status and a body: bytes as they are, anything else as JSON."""
 
     status: int
-    body: Any = b""
+    body: object = b""
     kind: str = JSON
     headers: Mapping[str, str] = field(default_factory=dict)
 
@@ -59,8 +61,8 @@ class Response:
         await send(EMPTY_BODY if request.method == "HEAD" else body)
 
     @cached_property
-    def _messages(self) -> tuple[dict[str, Any], dict[str, Any]]:
-        """As ASGI has it. A response may be sent many times."""
+    def _messages(self) -> tuple[Message, Message]:
+        """The messages of ASGI, made once: a response may be sent many times."""
         body = self.body if isinstance(self.body, bytes) else to_json(self.body)
         headers = [(b"content-length", b"%d" % len(body)), *raw_headers(self.kind, self.headers)]
         start = {"type": "http.response.start", "status": self.status, "headers": headers}
@@ -71,9 +73,9 @@ class Response:
 class Stream:
     """A body that comes in parts, for as long as there are any, somebody listens, and the server does not end.
 
-    Whichever of the three stops first, the iterator is closed: its `finally` is the place to tidy up what it began, and
-    `ended`, which is called in any case, for what was there before. Somebody who takes nothing for as long as
-    `patience`, in seconds, does not listen.
+    Whichever of the three stops first, the iterator is closed: what it began is tidied up in its `finally`, and what
+    was there before in `ended`, which is called in any case. A client that takes nothing for `patience` seconds does
+    not listen.
     """
 
     chunks: AsyncGenerator[bytes, None]
@@ -102,7 +104,7 @@ class Stream:
             async with asyncio.timeout(self.patience):  # `wait_for` loses a cancellation that comes at its end.
                 await send(message)
 
-    async def _race(self, *runners: Coroutine[Any, Any, Any]) -> None:
+    async def _race(self, *runners: Awaitable[object]) -> None:
         """Run all until one is done, and raise what the first raised."""
         tasks = [asyncio.ensure_future(runner) for runner in runners]
         try:
@@ -180,7 +182,7 @@ class Request:
 
     @property
     def length(self) -> int | None:
-        """The length of the body that the head tells, or None."""
+        """The length of the body according to the head, or None."""
         text = self._headers.get(b"content-length", b"")
         return int(text) if text.isdigit() and len(text) <= MAX_LENGTH_DIGITS else None
 
@@ -192,7 +194,7 @@ class Request:
     async def parts(
         self, most: int, seconds: float, deadlines: Deadlines, budget: ByteBudget
     ) -> AsyncGenerator[bytes, None]:
-        """The body as it comes. Whoever has done with a part may `let_go` of it; the end of the request does so too."""
+        """The body as it comes. A reader done with a part may `let_go` of it; the end of the request does so too."""
         if (self.length or 0) > most:
             raise too_large(most)
         size, more, left = 0, True, seconds
@@ -211,7 +213,7 @@ class Request:
             more = message.get("more_body", False)
             yield part
 
-    async def _next(self, seconds: float, deadlines: Deadlines) -> dict[str, Any]:
+    async def _next(self, seconds: float, deadlines: Deadlines) -> Message:
         """The next message of the client; `TimeoutError` if none comes in time."""
         task: Any = asyncio.current_task()
         deadlines.set(task, seconds)
@@ -254,12 +256,12 @@ def too_large(most: int) -> Problem:
     return Problem(413, "too_large", message, {"connection": "close"})
 
 
-def to_json(value: Any) -> bytes:
+def to_json(value: object) -> bytes:
     return json.dumps(finite(value)).encode()
 
 
-def finite(value: Any) -> Any:
-    """The same with null for what is not a number: JSON has no NaN and no infinity."""
+def finite(value: object) -> object:
+    """The same value with null for NaN and infinity, which JSON does not have."""
     if isinstance(value, float):
         return value if math.isfinite(value) else None
     if isinstance(value, dict):

@@ -14,7 +14,7 @@ MAX_ADDRESSES = 2**16
 """Addresses remembered; the one that was quiet for longest is forgotten first."""
 
 MIN_REQUESTS_PER_SECOND = 1e-6
-"""With fewer the time to wait for one would not be a number that anybody can use."""
+"""With a lower rate the time to wait would be uselessly long."""
 
 SMALL_BODY_BYTES = 2**15
 """A body as small as this finds room when large ones have taken all that there is for them."""
@@ -93,7 +93,7 @@ class ByteBudget:
         self._by_address: Counter[str] = Counter()
 
     def take(self, address: str, held: int, count: int) -> bool:
-        """Take room for so many more bytes of a body, of which so many are held already; whether there is room."""
+        """Take room for `count` more bytes of a body of which `held` are here already; False if there is none."""
         key = network(address)
         more = self.most // 4 if held + count <= SMALL_BODY_BYTES else 0
         room = self.taken + count <= self.most + more and self._by_address[key] + count <= self.each + more

@@ -1,8 +1,8 @@
 """What a service counts and times, for Prometheus.
 
 Counters say nothing about one person, and a service may show them to everybody. The time of one request could tell of
-the device and the network it came from, so that timings are in a part of its own, for this machine alone. They go by
-the pattern of a route, never by a path or an address, in coarse steps.
+the device and the network it came from, so timings are shown apart, to this machine alone. They are
+grouped by the pattern of a route, never by a path or an address, in coarse steps.
 """
 
 from __future__ import annotations
@@ -13,13 +13,13 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import accumulate
-from typing import Any
+from typing import TYPE_CHECKING
 
 from sottovoce import __version__
 from sottovoce.core.lazy import load
 
-Metric = Any
-"""A family of series, of a class of `prometheus_client`, which is loaded when it is needed."""
+if TYPE_CHECKING:
+    from prometheus_client.core import Metric
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 
@@ -78,8 +78,7 @@ class Metrics:
         """Every count by its name and label; the label is empty where there is none."""
         self._times: defaultdict[tuple[str, str], Times] = defaultdict(Times)
         self._lock = threading.Lock()
-        self._library = load("prometheus_client")
-        self._families = load("prometheus_client.core")
+        load("prometheus_client")  # Where it is missing, the service does not start.
 
     def add(self, name: str, label: str = "", count: int = 1) -> None:
         """Count something, from any thread."""
@@ -97,36 +96,44 @@ class Metrics:
 
     def text(self, gauges: Mapping[str, int] | None = None, local: bool = False) -> bytes:
         """All counters, with the gauges that are given; if it is for this machine, times and the process too."""
+        from prometheus_client import PlatformCollector, ProcessCollector, generate_latest
+
         families = [*self._counters(), *self._gauges(gauges or {}), self._build()]
         if local:
-            process = self._library.ProcessCollector(registry=None), self._library.PlatformCollector(registry=None)
+            process = ProcessCollector(registry=None), PlatformCollector(registry=None)
             families += [self._seconds(), *(family for part in process for family in part.collect())]
-        text: bytes = self._library.generate_latest(_Collected(families))
-        return text
+        return generate_latest(_Collected(families))
 
     def _counters(self) -> Iterator[Metric]:
+        from prometheus_client.core import CounterMetricFamily
+
         with self._lock:
             counts = sorted(self.counts.items())
         for name, about in sorted(self.help.items()):
             labels = [LABELS[name]] if name in LABELS else []
-            family = self._families.CounterMetricFamily(f"sottovoce_{name}", about, labels=labels)
+            family = CounterMetricFamily(f"sottovoce_{name}", about, labels=labels)
             for (key, label), count in counts:
                 if key == name:
                     family.add_metric([label] if labels else [], count)
             yield family
 
     def _gauges(self, gauges: Mapping[str, int]) -> Iterator[Metric]:
+        from prometheus_client.core import GaugeMetricFamily
+
         for name, value in gauges.items():
-            yield self._families.GaugeMetricFamily(f"sottovoce_{name}", GAUGES[name], value=value)
+            yield GaugeMetricFamily(f"sottovoce_{name}", GAUGES[name], value=value)
 
     def _build(self) -> Metric:
-        return self._families.InfoMetricFamily(
-            "sottovoce_build", "The version of sottovoce that runs.", value={"version": __version__}
-        )
+        from prometheus_client.core import InfoMetricFamily
+
+        about = "The version of sottovoce that runs."
+        return InfoMetricFamily("sottovoce_build", about, value={"version": __version__})
 
     def _seconds(self) -> Metric:
+        from prometheus_client.core import HistogramMetricFamily
+
         about = "How long requests took until their answer was ready, by route."
-        family = self._families.HistogramMetricFamily("sottovoce_request_seconds", about, labels=["method", "route"])
+        family = HistogramMetricFamily("sottovoce_request_seconds", about, labels=["method", "route"])
         for (method, route), times in sorted(self._times.items()):
             family.add_metric([method, route], times.buckets, times.seconds)
         return family
@@ -134,7 +141,7 @@ class Metrics:
 
 @dataclass(frozen=True)
 class _Collected:
-    """Families as the library reads them from a registry."""
+    """Families of series, in the form in which the library reads them."""
 
     families: Sequence[Metric]
 

@@ -1,4 +1,4 @@
-"""Who a request is from, when servers in front of this one pass requests on.
+"""Where a request comes from, when servers in front of this one pass requests on.
 
 Headers say whom a request was passed on for, and everybody can write headers. So they are believed only as far as they
 were written by servers that the operator trusts: read from the right, the first address that is not trusted counts.
@@ -19,7 +19,7 @@ MAX_HOPS = 32
 """Entries of a header that are looked at, from the right."""
 
 MAPPED_BITS = 96
-"""What comes before the address of IPv4 in one of IPv6 that stands for it."""
+"""Bits before the IPv4 address in an IPv6 address that stands for it (::ffff:1.2.3.4)."""
 
 ADDRESS_AND_PORT = re.compile(r"(?:\[(?P<six>[^\]]*)\]|(?P<four>[^:\[\]]*))(?::\d{1,5})?")
 FORWARDED_PAIR = re.compile(r'\s*([\w!#$%&\'*+.^`|~-]+)=("(?:[^"\\]|\\.)*"|[^\s";,]*)\s*', re.ASCII)

@@ -8,15 +8,18 @@ import signal
 import socket
 import sys
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import TYPE_CHECKING
 
 from sottovoce.core.errors import FileError, ParameterError
 from sottovoce.core.lazy import load
 from sottovoce.web.application import Application
 from sottovoce.web.connections import ConnectionLimits, protocol
 
+if TYPE_CHECKING:
+    import uvicorn
+
 THREAD_SWITCH_SECONDS = 0.001
-"""After this the thread that writes gets its turn: it needs it seldom and briefly, and all wait for it."""
+"""The thread that writes gets its turn after this: it needs little time, and all requests wait for it."""
 
 OBJECTS_BETWEEN_COLLECTIONS = 200_000
 """New objects until Python looks for cycles: thousands of requests that wait make many objects, and no cycles."""
@@ -56,7 +59,7 @@ def run(
 
     No address and no user agent is logged: there is no access log. See `ConnectionLimits` for what one client may do.
     """
-    uvicorn = load("uvicorn")
+    server = _server(app, started)
     limits = ConnectionLimits(
         head_seconds,
         write_seconds=write_seconds,
@@ -68,7 +71,7 @@ def run(
     sys.setswitchinterval(THREAD_SWITCH_SECONDS)
     gc.freeze()
     gc.set_threshold(OBJECTS_BETWEEN_COLLECTIONS)
-    config = uvicorn.Config(
+    config = load("uvicorn").Config(
         app,
         http=protocol(limits),
         ws="none",
@@ -80,24 +83,27 @@ def run(
         timeout_keep_alive=idle_seconds,
         timeout_graceful_shutdown=drain_seconds,
     )
-    _server(uvicorn, app, started)(config).run(sockets=[listener])
+    server(config).run(sockets=[listener])
 
 
-def _server(uvicorn: Any, app: Application, started: Callable[[], None]) -> Any:
-    class Server(uvicorn.Server):  # type: ignore[misc]
+def _server(app: Application, started: Callable[[], None]) -> type[uvicorn.Server]:
+    load("uvicorn")  # Where it is missing, this says how to install it.
+    import uvicorn
+
+    class Server(uvicorn.Server):
         async def startup(self, sockets: list[socket.socket] | None = None) -> None:
             await super().startup(sockets=sockets)
             if not self.should_exit:
                 started()
 
         async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-            """Responses without end would keep a server from ending: they are told first."""
+            """Tell responses without end first: they would keep the server from ending."""
             app.ending.set()
             await super().shutdown(sockets=sockets)
 
         @contextlib.contextmanager
         def capture_signals(self) -> Iterator[None]:
-            """Signals end the server, and having ended is no error."""
+            """Let signals end the server. Unlike uvicorn's own way, they are not raised again afterwards."""
             old = {number: signal.signal(number, self.handle_exit) for number in (signal.SIGINT, signal.SIGTERM)}
             try:
                 yield

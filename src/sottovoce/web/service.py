@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sized
-from typing import Unpack
+from typing import Generic, Unpack
 
 from sottovoce.core.errors import StoreUnavailable
 from sottovoce.web.application import REQUEST_DEFAULTS, RETRY, Application, RequestLimits
 from sottovoce.web.block_outcome import BlockOutcome
 from sottovoce.web.health import Health
 from sottovoce.web.http import Problem, Request, Response
-from sottovoce.web.writer import BlockStore, Busy, Writer
+from sottovoce.web.writer import Block, BlockStore, Busy, Writer
 
 
 class Limits(RequestLimits, total=False):
@@ -25,19 +24,19 @@ class Limits(RequestLimits, total=False):
 DEFAULTS: Limits = {**REQUEST_DEFAULTS, "commit_seconds": 30.0, "max_pending": 200_000, "group": 20_000}
 
 
-class Service(Application):
+class Service(Application, Generic[Block]):
     """A store, and routes to it. Every limit is an argument (see `Limits`); None for `rate` means no limit.
 
     Besides what any `Application` offers, handlers `add` a block to the store.
     """
 
-    def __init__(self, store: BlockStore, **given: Unpack[Limits]) -> None:
+    def __init__(self, store: BlockStore[Block], **given: Unpack[Limits]) -> None:
         limits: Limits = {**DEFAULTS, **given}
         super().__init__(limits)
         self._store, self.commit_seconds = store, limits["commit_seconds"]
         self._group, self._max_pending = limits["group"], limits["max_pending"]
         self._health = Health(store.check)
-        self._writer: Writer | None = None
+        self._writer: Writer[Block] | None = None
 
     def start(self) -> None:
         """Start to write, for the event loop that runs now."""
@@ -56,8 +55,8 @@ class Service(Application):
     def problem_for(self, error: Exception) -> Problem:
         return Problem(503, "busy", str(error), RETRY) if isinstance(error, Busy) else super().problem_for(error)
 
-    async def add(self, block: Sized) -> BlockOutcome:
-        """Add a block to the store, and wait until it is durable; what became of it."""
+    async def add(self, block: Block) -> BlockOutcome:
+        """Add a block to the store, wait until it is durable, and say what became of it."""
         if self._writer is None:
             raise Busy("the service has not started")
         future = self._writer.add(block)

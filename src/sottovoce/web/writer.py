@@ -12,20 +12,23 @@ import queue
 import threading
 from collections import deque
 from collections.abc import Sequence, Sized
-from typing import Any, Protocol
+from typing import Generic, Protocol, TypeVar
 
 from sottovoce.core.errors import SottovoceError, StoreFull, StoreUnavailable
 from sottovoce.web.block_outcome import BlockOutcome
 
+Block = TypeVar("Block", bound=Sized)
+BlockIn = TypeVar("BlockIn", bound=Sized, contravariant=True)
+
 OutcomeOrError = BlockOutcome | Exception
-Pending = tuple[Sized, "asyncio.Future[BlockOutcome]"]
+Pending = tuple[Block, "asyncio.Future[BlockOutcome]"]
 """A block, and the future that is done once it is durable."""
 
 
-class BlockStore(Protocol):
+class BlockStore(Protocol[BlockIn]):
     """A store that makes blocks of reports durable, many in one transaction, and says what became of each."""
 
-    def add(self, blocks: Sequence[Any], /) -> Sequence[BlockOutcome]: ...
+    def add(self, blocks: Sequence[BlockIn], /) -> Sequence[BlockOutcome]: ...
 
     def check(self) -> None: ...
 
@@ -36,23 +39,23 @@ class Busy(SottovoceError):  # noqa: N818
     """More reports wait than there is room for."""
 
 
-class Writer(threading.Thread):
+class Writer(threading.Thread, Generic[Block]):
     """Writes blocks in groups, for those who wait in an event loop until theirs is durable."""
 
     def __init__(
-        self, store: BlockStore, loop: asyncio.AbstractEventLoop, group: int = 10_000, pending: int = 100_000
+        self, store: BlockStore[Block], loop: asyncio.AbstractEventLoop, group: int = 10_000, pending: int = 100_000
     ) -> None:
         super().__init__(name="sottovoce-writer", daemon=True)
         self.store, self.loop, self.group, self.room = store, loop, group, pending
         self.pending = 0
         """Reports that wait."""
-        self._waiting: deque[Pending] = deque()
-        self._groups: queue.SimpleQueue[list[Pending] | None] = queue.SimpleQueue()
+        self._waiting: deque[Pending[Block]] = deque()
+        self._groups: queue.SimpleQueue[list[Pending[Block]] | None] = queue.SimpleQueue()
         self._busy = self._closing = False
         self._lock = threading.Lock()
 
-    def add(self, block: Sized) -> asyncio.Future[BlockOutcome]:
-        """Add a block, from the event loop; what became of it, once that is durable."""
+    def add(self, block: Block) -> asyncio.Future[BlockOutcome]:
+        """Add a block, from the event loop. The future tells what became of it, once it is durable."""
         size = len(block)
         future: asyncio.Future[BlockOutcome] = self.loop.create_future()
         with self._lock:
@@ -84,7 +87,7 @@ class Writer(threading.Thread):
             if not self._closing:
                 self._groups.put(self._next())
 
-    def _next(self) -> list[Pending]:
+    def _next(self) -> list[Pending[Block]]:
         """All that waits, up to the size of a group."""
         group = [self._waiting.popleft()]
         size = len(group[0][0])
@@ -93,12 +96,12 @@ class Writer(threading.Thread):
             size += len(group[-1][0])
         return group
 
-    def _finish(self, group: list[Pending]) -> None:
+    def _finish(self, group: list[Pending[Block]]) -> None:
         answers = self._write([block for block, _ in group])
         self.loop.call_soon_threadsafe(self._done, group, answers)
 
-    def _done(self, group: list[Pending], answers: Sequence[OutcomeOrError]) -> None:
-        """Wake those who wait, but for those who have gone, and see to it that the next group follows."""
+    def _done(self, group: list[Pending[Block]], answers: Sequence[OutcomeOrError]) -> None:
+        """Wake those who still wait, and start the next group."""
         for (block, future), answer in zip(group, answers, strict=True):
             self.pending -= len(block)
             if future.done():
@@ -111,7 +114,7 @@ class Writer(threading.Thread):
         if self._busy:
             self.loop.call_soon(self._hand_over)
 
-    def _write(self, blocks: list[Sized], again: bool = True) -> Sequence[OutcomeOrError]:
+    def _write(self, blocks: list[Block], again: bool = True) -> Sequence[OutcomeOrError]:
         """Write a group; if it fails for another reason than the database, each block alone.
 
         A connection may have broken since its last use, so there is a second try: reports are counted once anyway.
