@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Protocol, overload
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, overload
 
 from sottovoce.core.domain.columns import as_numpy
 from sottovoce.core.errors import ReportError
@@ -22,7 +22,10 @@ from sottovoce.core.lazy import pyarrow as pa
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-Report = int | bytes
+Report: TypeAlias = int | bytes
+"""What one person sends: a number, or bits packed into bytes."""
+ReportArray: TypeAlias = "NDArray[np.integer[Any]]"
+"""Reports of many people: a column of numbers of any width, or a row of bytes for each person."""
 
 
 class Shape(Protocol):
