@@ -7,6 +7,7 @@ never imported when sottovoce is, only when a column is handled: `from sottovoce
 from __future__ import annotations
 
 import importlib
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from sottovoce.core.errors import MissingDependencyError
@@ -25,7 +26,7 @@ EXTRAS = {
 }
 
 
-def load(name: str) -> Any:
+def load(name: str) -> ModuleType:
     """Import a library now, or say in one line how to install it."""
     try:
         return importlib.import_module(name)

@@ -13,7 +13,7 @@ from collections.abc import Iterable
 from decimal import Context, Decimal
 from fractions import Fraction
 from numbers import Rational, Real
-from typing import Any, SupportsFloat
+from typing import SupportsFloat
 
 from sottovoce.core.errors import ParameterError
 
@@ -66,12 +66,12 @@ def _threshold(p: Probability) -> int:
     return p.numerator * scale
 
 
-def to_float(number: Any) -> float:
-    """The nearest float; what is beyond all of them is infinite."""
+def to_float(number: float | Decimal | Real) -> float:
+    """The nearest float; a number beyond all floats is infinite."""
     try:
         return float(number)
     except OverflowError:
-        return math.inf if number > 0 else -math.inf
+        return -math.inf if number < 0 else math.inf
 
 
 def check_epsilon(epsilon: object) -> float:

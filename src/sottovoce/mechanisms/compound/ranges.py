@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from sottovoce.core.domain import Domain, Label
 from sottovoce.core.errors import ParameterError
-from sottovoce.core.geometry import NOT_READY
+from sottovoce.core.geometry import NOT_SMALL
 from sottovoce.core.privacy import check_epsilon
 from sottovoce.estimates.tree import Tree
 from sottovoce.mechanisms.compound.combine import Combined, Mixture, Part, better, check_parts
@@ -80,7 +80,7 @@ LocalHash(256 values, epsilon=1), LocalHash(1024 values, epsilon=1)))
         return [code // width for width in self.tree.widths]
 
     def _questions_of_one(self, code: int) -> list[int]:
-        longer = NOT_READY * max(self.tree.widths)  # The numbers divided are as long for all answers.
+        longer = NOT_SMALL * max(self.tree.widths)  # The numbers divided are as long for all answers.
         return [(code + longer) // width - longer // width for width in self.tree.widths]
 
     def _estimate(self, tally: Tally[Any]) -> RangeEstimate:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from sottovoce.core.domain import Attributes, Domain, Label
 from sottovoce.core.errors import ParameterError
-from sottovoce.core.geometry import NOT_READY
+from sottovoce.core.geometry import NOT_SMALL
 from sottovoce.core.privacy import check_epsilon
 from sottovoce.mechanisms.compound.combine import Combined, Composition, Mixture, Part, better, check_parts
 from sottovoce.mechanisms.frequency.krr import KRR
@@ -93,7 +93,7 @@ class Several(Combined):
         return [_joined(codes, self.domain.sizes, places) for places in self.asked]
 
     def _questions_of_one(self, code: int) -> list[int]:
-        codes = self.domain.split(code + NOT_READY * self.domain.size)  # What is divided is as long for all answers.
+        codes = self.domain.split(code + NOT_SMALL * self.domain.size)  # What is divided is as long for all answers.
         return [_joined(codes, self.domain.sizes, places) for places in self.asked]
 
     def _estimate(self, tally: Tally[Any]) -> SeveralEstimate:

@@ -174,10 +174,10 @@ class LocalHash(Pure):
         own = np.repeat(total[:, None], size, axis=1)
         for k in range(digits):
             lead = padded.reshape(rows, -1, g, g**k).sum(axis=1)
-            sums = space._transform(lead.transpose(2, 0, 1)[:, :, negative].reshape(-1, g), k).reshape(rows, g**k, g)
+            sums = space.transform(lead.transpose(2, 0, 1)[:, :, negative].reshape(-1, g), k).reshape(rows, g**k, g)
             squares = sums[:, :, negative] ** 2
             total = total + (g - 1) * squares.sum(axis=(1, 2))
-            image = space._transform(squares.transpose(1, 0, 2).reshape(-1, g), k).reshape(rows, g**k, g)
+            image = space.transform(squares.transpose(1, 0, 2).reshape(-1, g), k).reshape(rows, g**k, g)
             own += (g - 1) * np.tile(image.transpose(0, 2, 1).reshape(rows, -1), g ** (digits - k - 1))
         return total, own[:, : weights.shape[1]]
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from sottovoce.core.domain import Domain, Label
 from sottovoce.core.errors import ParameterError
 from sottovoce.core.field import MAX_ORDER, Field, is_order
-from sottovoce.core.geometry import MAX_LISTED_VECTORS, NOT_READY, Space, words
+from sottovoce.core.geometry import MAX_LISTED_VECTORS, NOT_SMALL, Space, words
 from sottovoce.core.kernels import loops
 from sottovoce.core.lazy import numpy as np
 from sottovoce.core.lazy import scipy
@@ -141,7 +141,7 @@ class Projective(Pure):
 
     @cached_property
     def _longer(self) -> int:
-        return self._space.size * NOT_READY
+        return self._space.size * NOT_SMALL
 
     @cached_property
     def _differences(self) -> list[list[int]]:

@@ -13,6 +13,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 from sottovoce.core.domain import Text, to_list
+from sottovoce.core.domain.columns import Column
 from sottovoce.core.errors import DomainError, ParameterError, ReportError
 from sottovoce.core.hashing import Hashes
 from sottovoce.core.lazy import numpy as np
@@ -233,7 +234,7 @@ class Cohorts(Mechanism):
         decode = by_mean if method == "mean" else by_regression
         return decode(sketch, labels, codes, self.epsilon, tally.simulated)
 
-    def _candidates(self, values: object) -> tuple[list[str | None], NDArray[np.int64]]:
+    def _candidates(self, values: Column | None) -> tuple[list[str | None], NDArray[np.int64]]:
         """The values that are asked about, as they are shown, and their fingerprints."""
         if values is None:
             raise ParameterError("these values are not listed anywhere: say which to estimate, estimate(values=[...])")
