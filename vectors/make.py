@@ -332,7 +332,7 @@ def invalid_values(m: Mechanism) -> list[Any]:
         return invalid_texts(m.domain)
     if isinstance(m.domain, sv.Scale):
         return ["no such value", "1", True, None, "", [1], *([-1e3, 10**6] if m.domain.outside == "refuse" else [])]
-    missing = [None, ""] if m.domain.missing == "refuse" else []
+    missing = [None, ""] if getattr(m.domain, "missing", "refuse") == "refuse" else []
     return ["no such value", -1, 10**6, *missing, *INVALID.get(m.name, [])]
 
 
@@ -343,7 +343,7 @@ def between(m: sv.KeyValue) -> list[Any]:
     return [pairs, pairs[:1], pairs[::-1], pairs[-1:]]
 
 
-def frequencies(m: Pure, tally: sv.Tally[sv.Estimate]) -> dict[str, Any]:
+def frequencies(m: Pure, tally: sv.Tally[Any]) -> dict[str, Any]:
     e = tally.estimate()
     estimate = {"support": e.support.tolist(), "frequency": e.frequency.tolist(), "stderr": e.stderr.tolist()}
     return {"q": [m.q.numerator, m.q.denominator], "estimate": estimate}

@@ -65,6 +65,7 @@ def test_reports_give_the_tally_and_the_estimate(vector: dict[str, Any]) -> None
     if not isinstance(m, Pure):
         return
     estimate = tally.estimate()
+    assert isinstance(estimate, sv.Estimate)
     assert [m.q.numerator, m.q.denominator] == vector["q"]
     assert estimate.support.tolist() == vector["estimate"]["support"]
     np.testing.assert_allclose(estimate.frequency, vector["estimate"]["frequency"], rtol=1e-12)

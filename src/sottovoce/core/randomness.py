@@ -192,7 +192,7 @@ class Keystream:
         return self._into(np.empty(count + SPARE_WORDS, dtype="<u8"), count)
 
     def lent(self, count: int) -> NDArray[np.uint64]:
-        """The same words, valid until this stream lends some again: new memory each time would cost more than to draw."""
+        """The same, valid until this stream lends some again: new memory each time would cost more than to draw."""
         if count + SPARE_WORDS > BUFFER_WORDS:
             return self.words(count)
         if self._room is None:

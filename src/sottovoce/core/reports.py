@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, overload
 
-from sottovoce.core.domain.columns import ArrowArray, as_numpy
+from sottovoce.core.domain.columns import as_numpy
 from sottovoce.core.errors import ReportError
 from sottovoce.core.kernels import loops, occurrences
 from sottovoce.core.kernels.rows import column_sums
@@ -40,7 +40,7 @@ class Shape(Protocol):
 
     def check_many(self, data: object) -> ReportArray: ...
 
-    def from_arrow(self, array: ArrowArray) -> ReportArray: ...
+    def from_arrow(self, array: pa.Array) -> ReportArray: ...
 
     def empty(self, count: int, wide: bool = False) -> ReportArray: ...
 
@@ -94,7 +94,7 @@ class Index:
                 return occurrences(reports, self.outcomes)
         return occurrences(self.check_many(reports), self.outcomes)  # `check_many` says what is wrong.
 
-    def from_arrow(self, array: ArrowArray) -> ReportArray:
+    def from_arrow(self, array: pa.Array) -> ReportArray:
         """A column of Arrow as NumPy sees it, unchecked. Nothing is copied."""
         whole = _without_gaps(array)
         return as_numpy(whole) if pa.types.is_integer(array.type) else np.asarray(whole)
@@ -163,7 +163,7 @@ class Bits:
             raise ReportError(f"reports must be zero beyond their {self.length} bits")
         return rows
 
-    def from_arrow(self, array: ArrowArray) -> NDArray[np.uint8]:
+    def from_arrow(self, array: pa.Array) -> NDArray[np.uint8]:
         """A column of Arrow as rows of bytes, unchecked; copied only if they could be of any length."""
         fixed = pa.binary(self.width)
         try:
@@ -181,9 +181,9 @@ class Bits:
         if self.spare:
             rows[:, -1] &= np.uint8(0xFF ^ self.spare)
 
-    def sums(self, rows: NDArray[np.uint8]) -> NDArray[np.int64]:
+    def sums(self, rows: ReportArray) -> NDArray[np.int64]:
         """How many rows have each bit set."""
-        return column_sums(rows)[: self.length]
+        return column_sums(rows.view(np.uint8))[: self.length]
 
 
 @dataclass(frozen=True)
@@ -243,7 +243,7 @@ class CohortBits(Bits):
         return cohorts, own
 
 
-def _without_gaps(array: ArrowArray) -> ArrowArray:
+def _without_gaps(array: pa.Array) -> pa.Array:
     if array.null_count:
         raise ReportError("a report must not be null")
     return array

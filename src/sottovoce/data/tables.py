@@ -7,10 +7,10 @@ from bisect import bisect_left
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeGuard
 
 from sottovoce.core import canonical
-from sottovoce.core.domain import Domain, Label, Options, Scale, Text
+from sottovoce.core.domain import AnswerDomain, Domain, Label, Options, Scale, Text
 from sottovoce.core.errors import DomainError, FileError
 from sottovoce.core.lazy import load
 from sottovoce.core.lazy import pyarrow as pa
@@ -205,7 +205,7 @@ def _text(array: Any, missing: Sequence[str] = ("",)) -> Any:
     return compute.if_else(given, text, pa.nulls(1, pa.string())[0])
 
 
-def answers(array: Any, domain: Domain | Scale | Options | Text, csv: bool = False, first_row: int = 1) -> Any:
+def answers(array: Any, domain: AnswerDomain, csv: bool = False, first_row: int = 1) -> Any:
     """An Arrow array as answers that a domain understands: text, numbers, or sets of labels.
 
     Of free text in a CSV file, only the empty string is missing: somebody may be called NaN. An error names its row,
@@ -246,7 +246,7 @@ def _casts(text: Any, kind: Any) -> bool:
     return True
 
 
-def is_listed(domain: object) -> bool:
+def is_listed(domain: object) -> TypeGuard[Domain]:
     """Whether answers are labels of a list, so that every different one need be looked at only once."""
     return isinstance(domain, Domain) and not isinstance(domain.values, range)
 

@@ -14,8 +14,6 @@ if TYPE_CHECKING:
 
 Column: TypeAlias = Iterable[object]
 """Answers of many people, whichever library they come from."""
-ArrowArray: TypeAlias = Any
-"""An array of pyarrow, whole or in parts. That library declares no types."""
 
 
 def to_list(values: object) -> list[Any]:
@@ -48,7 +46,7 @@ def is_divisible(column: object) -> bool:
     return isinstance(column, pa.ChunkedArray) and bool(pa.types.is_integer(column.type))
 
 
-def as_arrow(values: object) -> ArrowArray | None:
+def as_arrow(values: object) -> pa.ChunkedArray | None:
     """The column as an Arrow array in parts, without a copy, if its library has Arrow's interface; otherwise None.
 
     A table is a column if it has just one, such as a query of DuckDB.
@@ -62,7 +60,7 @@ def as_arrow(values: object) -> ArrowArray | None:
     return _one_column(values if isinstance(values, pa.ChunkedArray) else pa.chunked_array(values))
 
 
-def _one_column(column: ArrowArray) -> ArrowArray:
+def _one_column(column: pa.ChunkedArray) -> pa.ChunkedArray:
     """The only field of a table. Decimals without a fraction are integers: HUGEINT of DuckDB, uint64 of Spark."""
     if pa.types.is_struct(column.type):
         if column.type.num_fields != 1:
@@ -76,13 +74,13 @@ def _one_column(column: ArrowArray) -> ArrowArray:
     return column
 
 
-def as_numpy(part: ArrowArray) -> NDArray[Any]:
+def as_numpy(part: pa.Array) -> NDArray[Any]:
     """An Arrow array of numbers without gaps as NumPy sees it, not copied. (NumPy's own way loads pandas.)"""
     column: NDArray[Any] = np.from_dlpack(part)
     return column
 
 
-def whole_numbers(values: object, arrow: ArrowArray | None) -> NDArray[np.integer[Any] | np.bool_] | None:
+def whole_numbers(values: object, arrow: pa.ChunkedArray | None) -> NDArray[np.integer[Any] | np.bool_] | None:
     """A column of integers without gaps, as NumPy sees it; None if it is something else."""
     if arrow is not None:
         whole = pa.types.is_integer(arrow.type) and not arrow.null_count and arrow.num_chunks
@@ -91,7 +89,7 @@ def whole_numbers(values: object, arrow: ArrowArray | None) -> NDArray[np.intege
     return column if column is not None and column.dtype.kind != "f" else None
 
 
-def _joined(parts: list[ArrowArray]) -> NDArray[Any]:
+def _joined(parts: list[pa.Array]) -> NDArray[Any]:
     """Arrow arrays of numbers without gaps as one of NumPy, copied only if there are several."""
     return as_numpy(parts[0]) if len(parts) == 1 else np.concatenate([as_numpy(part) for part in parts])
 
@@ -104,7 +102,7 @@ def as_numbers(values: object) -> NDArray[Any] | None:
     return None if isinstance(values, np.ma.MaskedArray) else np.asarray(values)  # A list says what is missing.
 
 
-def encode_distinct(column: ArrowArray, encode: Callable[[object], int], first_row: int) -> NDArray[np.int64]:
+def encode_distinct(column: pa.ChunkedArray, encode: Callable[[object], int], first_row: int) -> NDArray[np.int64]:
     """The codes of an Arrow column: every distinct value is encoded once in each of its parts."""
     parts = [np.empty(0, dtype=np.int64)]
     for part in column.chunks:
@@ -113,7 +111,7 @@ def encode_distinct(column: ArrowArray, encode: Callable[[object], int], first_r
     return np.concatenate(parts) if len(parts) != 2 else parts[1]
 
 
-def _codes(part: ArrowArray, encode: Callable[[object], int], first_row: int) -> NDArray[np.int64]:
+def _codes(part: pa.Array, encode: Callable[[object], int], first_row: int) -> NDArray[np.int64]:
     """The codes of an Arrow array, by way of a dictionary. A value in the dictionary alone may be anything."""
     try:
         coded = part if pa.types.is_dictionary(part.type) else _searchable(part).dictionary_encode()
@@ -141,12 +139,12 @@ def _code_or_minus_one(value: object, encode: Callable[[object], int]) -> int:
         return -1
 
 
-def _searchable(part: ArrowArray) -> ArrowArray:
+def _searchable(part: pa.Array) -> pa.Array:
     """An Arrow array whose text has a form that Arrow can look through."""
     return part.cast(pa.large_string()) if pa.types.is_string_view(part.type) else part
 
 
-def floats(column: ArrowArray, first_row: int) -> NDArray[Any] | list[object]:
+def floats(column: pa.ChunkedArray, first_row: int) -> NDArray[Any] | list[object]:
     """An Arrow column of numbers for NumPy, without gaps. A column of anything else comes as a list."""
     kind = column.type
     if not (pa.types.is_integer(kind) or pa.types.is_floating(kind)):
