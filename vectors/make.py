@@ -91,7 +91,7 @@ INSTANCES: dict[str, list[Mechanism]] = {
         sv.Memoized.rappor(CUT, f=0.5, p=0.5, q=0.75, bits=20, hashes=3, cohorts=5, salt="vectors"),
         sv.Memoized.of(sv.Text(16), "bloom", permanent=3.0, first=1.0, buckets=9, hashes=1, cohorts=1),
         sv.Memoized.of(sv.Text(16), "hashed", permanent=2.0, first=1.0, cohorts=300, salt="caf\u00e9"),
-        sv.Memoized(sv.Hashed(sv.Unary(12, 2.0), cohorts=3, domain=CUT), sv.Unary(12, p=0.75, q=0.25)),
+        sv.Memoized.pair(sv.Hashed(sv.Unary(12, 2.0), cohorts=3, domain=CUT), sv.Unary(12, p=0.75, q=0.25)),
         sv.Memoized.of(6, "krr", permanent=2.0, first=1.0, changes=1),
         sv.Memoized.loloha(100, permanent=2.0, first=1.0, changes=0),
         sv.Memoized.of(sv.Text(16), "bloom", permanent=3.0, first=1.0, buckets=9, cohorts=2, changes=2),
