@@ -95,7 +95,7 @@ def attack_memoized(m: sv.Memoized, values: NDArray[Any], rng: np.random.Generat
     """`values` has a row of codes for each person, of which the attacker knows the first and the last."""
     reports = np.stack([r.data for r in m.randomize_waves(list(values.T), seed=int(rng.integers(2**40)))], axis=1)
     if isinstance(m.permanent, sv.Unary):
-        return attack_bits(m, reports, values)
+        return attack_bits(m, reports.view(np.uint8), values)
     size = m._chain.size
     cohort, told = np.divmod(reports.astype(np.int64), size)
     keys = [m._where.place_many(values[:, at].astype(np.int64), cohort[:, 0]) for at in (0, -1)]

@@ -80,6 +80,7 @@ def all_kernels() -> list[Kernel]:
     packed = stream.words(2**22).view(np.uint8).reshape(-1, domain // 8)
     reports = codes.astype(np.uint16)
     compiled = kernels.loops()
+    assert compiled is not None
     respond = (codes, 2**62, domain - 1, last_fair(domain - 1), narrow, words[:MANY], words[MANY:])
     reflect = (codes, 2**62, domain - 1, narrow, words[:MANY], words[MANY:])
     local, plane, transform = LocalHash(MANY, epsilon=1.0), Projective(MANY, epsilon=1.0), Hadamard(MANY, epsilon=1.0)

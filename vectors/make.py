@@ -91,7 +91,7 @@ INSTANCES: dict[str, list[Mechanism]] = {
         sv.Memoized.rappor(CUT, f=0.5, p=0.5, q=0.75, bits=20, hashes=3, cohorts=5, salt="vectors"),
         sv.Memoized.of(sv.Text(16), "bloom", permanent=3.0, first=1.0, buckets=9, hashes=1, cohorts=1),
         sv.Memoized.of(sv.Text(16), "hashed", permanent=2.0, first=1.0, cohorts=300, salt="caf\u00e9"),
-        sv.Memoized(sv.Hashed(sv.Unary(12, 2.0), cohorts=3, domain=CUT), sv.Unary(12, p=0.75, q=0.25)),
+        sv.Memoized.pair(sv.Hashed(sv.Unary(12, 2.0), cohorts=3, domain=CUT), sv.Unary(12, p=0.75, q=0.25)),
         sv.Memoized.of(6, "krr", permanent=2.0, first=1.0, changes=1),
         sv.Memoized.loloha(100, permanent=2.0, first=1.0, changes=0),
         sv.Memoized.of(sv.Text(16), "bloom", permanent=3.0, first=1.0, buckets=9, cohorts=2, changes=2),
@@ -332,7 +332,7 @@ def invalid_values(m: Mechanism) -> list[Any]:
         return invalid_texts(m.domain)
     if isinstance(m.domain, sv.Scale):
         return ["no such value", "1", True, None, "", [1], *([-1e3, 10**6] if m.domain.outside == "refuse" else [])]
-    missing = [None, ""] if m.domain.missing == "refuse" else []
+    missing = [None, ""] if getattr(m.domain, "missing", "refuse") == "refuse" else []
     return ["no such value", -1, 10**6, *missing, *INVALID.get(m.name, [])]
 
 
@@ -343,7 +343,7 @@ def between(m: sv.KeyValue) -> list[Any]:
     return [pairs, pairs[:1], pairs[::-1], pairs[-1:]]
 
 
-def frequencies(m: Pure, tally: sv.Tally[sv.Estimate]) -> dict[str, Any]:
+def frequencies(m: Pure, tally: sv.Tally[Any]) -> dict[str, Any]:
     e = tally.estimate()
     estimate = {"support": e.support.tolist(), "frequency": e.frequency.tolist(), "stderr": e.stderr.tolist()}
     return {"q": [m.q.numerator, m.q.denominator], "estimate": estimate}

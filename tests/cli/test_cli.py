@@ -113,13 +113,13 @@ def test_numbers_and_truth_values_are_matched_as_text(capsys: pytest.CaptureFixt
 def test_a_domain_file(capsys: pytest.CaptureFixture[str]) -> None:
     Path("drinks.txt").write_text("tea\ncoffee\n\nmilk\n", encoding="utf-8-sig")
     run(capsys, *RANDOMIZE[:-1], "drinks.txt", "-o", "reports.parquet")
-    assert files.ReportFile(Path("reports.parquet")).mechanisms["drink"].domain.values == ("tea", "coffee", "milk")
+    assert files.ReportFile(Path("reports.parquet")).mechanisms["drink"].domain.labels == ("tea", "coffee", "milk")
 
 
 def test_reading_the_domain_off_the_column_warns(capsys: pytest.CaptureFixture[str]) -> None:
     _, err = run(capsys, *RANDOMIZE[:-2], "-o", "reports.parquet")
     assert err.count("\n") == 1 and "reveals which values occur" in err
-    assert files.ReportFile(Path("reports.parquet")).mechanisms["drink"].domain.values == ("coffee", "milk", "tea")
+    assert files.ReportFile(Path("reports.parquet")).mechanisms["drink"].domain.labels == ("coffee", "milk", "tea")
 
 
 def test_empty_lines_are_answers_where_there_is_one_column(capsys: pytest.CaptureFixture[str]) -> None:

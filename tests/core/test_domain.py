@@ -160,17 +160,22 @@ def test_arrays_make_domains() -> None:
     assert Domain(iter(np.array([3, "x"], dtype=object))).to_dict() == {"values": [3, "x"], "missing": "refuse"}
 
 
+def sql(query: str) -> Any:
+    """A query of DuckDB, which its types do not call a column."""
+    return duckdb.sql(query)
+
+
 def test_a_query_of_duckdb_is_a_column() -> None:
-    assert Domain(5).encode_many(duckdb.sql("select unnest([3, 0, 4])")).tolist() == [3, 0, 4]
-    assert Domain(["a", "b"]).encode_many(duckdb.sql("select unnest(['b', 'a']) as x")).tolist() == [1, 0]
+    assert Domain(5).encode_many(sql("select unnest([3, 0, 4])")).tolist() == [3, 0, 4]
+    assert Domain(["a", "b"]).encode_many(sql("select unnest(['b', 'a']) as x")).tolist() == [1, 0]
 
 
 def test_numbers_of_many_digits_are_whole_numbers() -> None:
     """HUGEINT, what DuckDB makes of a sum, comes as decimals; of more than 64 bits it is in no domain."""
-    assert Domain(5).encode_many(duckdb.sql("select 3::hugeint")).tolist() == [3]
-    assert Domain(9).encode_many(duckdb.sql("select sum(x) from (select unnest([3, 4]) x)")).tolist() == [7]
+    assert Domain(5).encode_many(sql("select 3::hugeint")).tolist() == [3]
+    assert Domain(9).encode_many(sql("select sum(x) from (select unnest([3, 4]) x)")).tolist() == [7]
     with pytest.raises(DomainError, match=r"^row 1: .* got Decimal"):
-        Domain(5).encode_many(duckdb.sql("select 1e30::hugeint"))
+        Domain(5).encode_many(sql("select 1e30::hugeint"))
 
 
 def test_what_a_mask_hides_is_missing() -> None:

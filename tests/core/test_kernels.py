@@ -666,7 +666,7 @@ def test_put(way: str) -> None:
 def test_sets_of_a_long_column(way: str) -> None:
     """Each has its size, and values are held as p and q say, within 6 standard deviations: false alarms 2e-7."""
     m, n = sv.Subset(100, 1.0), 20_000
-    bits = np.unpackbits(m.randomize_many(np.full(n, 37), seed=9).data, axis=1, bitorder="little")
+    bits = np.unpackbits(m.randomize_many(np.full(n, 37), seed=9).data.view(np.uint8), axis=1, bitorder="little")
     assert (bits.sum(axis=1) == m.size).all()
     assert not bits[:, 100:].any()
     chance = np.where(np.arange(100) == 37, float(m.p), float(m.q))

@@ -151,7 +151,8 @@ def test_sets_are_uniform() -> None:
     """Each of 70 values is in a set with probability p or q, and each pair alike: within 5 standard errors, seeded."""
     m = sv.Subset(70, epsilon=0.25)
     assert isinstance(m.shape, Bits)
-    bits = np.unpackbits(m.randomize_many(np.full(40_000, 7), seed=3).data, axis=1, bitorder="little")[:, :70]
+    rows = m.randomize_many(np.full(40_000, 7), seed=3).data.view(np.uint8)
+    bits = np.unpackbits(rows, axis=1, bitorder="little")[:, :70]
     assert (bits.sum(axis=1) == m.size).all()
     others = np.delete(bits, 7, axis=1).astype(float)
     pairs = others.T @ others / len(bits)

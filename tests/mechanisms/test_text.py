@@ -86,7 +86,8 @@ def test_columns_of_every_library() -> None:
     for column in (values, tuple(values), np.array(values), np.array(values, dtype=object), pandas.Series(values),
                    polars.Series(values), pyarrow.array(values)):  # fmt: skip
         assert sv.Text().encode_many(column) == [b"tea", "é".encode()]
-    for wrong in ("tea", 5, np.array([["tea"]])):
+    no_columns: tuple[Any, ...] = ("tea", 5, np.array([["tea"]]))
+    for wrong in no_columns:
         with pytest.raises(sv.DomainError):
             sv.Text().encode_many(wrong)
 

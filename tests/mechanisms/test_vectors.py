@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import runpy
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +29,15 @@ def from_json(m: sv.Mechanism, report: Any) -> Report:
 
 def test_every_mechanism_has_vectors() -> None:
     assert set(FILES) == set(REGISTRY)
+
+
+def test_the_published_vectors_are_those_that_are_made(tmp_path: Path) -> None:
+    """`vectors/make.py` runs, and gives the published files byte by byte."""
+    make = runpy.run_path(str(FOLDER / "make.py"))["main"]
+    make.__globals__["HERE"] = tmp_path
+    make()
+    made = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
+    assert made == {name: (FOLDER / name).read_bytes() for name in made} and len(made) == len(REGISTRY) + 1
 
 
 @pytest.mark.parametrize("vector", VECTORS)
@@ -65,6 +75,7 @@ def test_reports_give_the_tally_and_the_estimate(vector: dict[str, Any]) -> None
     if not isinstance(m, Pure):
         return
     estimate = tally.estimate()
+    assert isinstance(estimate, sv.Estimate)
     assert [m.q.numerator, m.q.denominator] == vector["q"]
     assert estimate.support.tolist() == vector["estimate"]["support"]
     np.testing.assert_allclose(estimate.frequency, vector["estimate"]["frequency"], rtol=1e-12)

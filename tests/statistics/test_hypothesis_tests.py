@@ -212,7 +212,7 @@ def test_what_fit_test_refuses() -> None:
         fit_test(m.tally(), [0.2, 0.3, 0.5])
     mean = sv.Mean(0, 1, 1.0)
     with pytest.raises(ParameterError, match="estimate frequencies"):
-        fit_test(mean.tally().add_many(mean.randomize_many([0.5], seed=1)), [0.5, 0.5])
+        fit_test(mean.tally().add_many(mean.randomize_many([0.5], seed=1)), [0.5, 0.5])  # type: ignore[arg-type]
     assert "roughly" in fit_test(tally, [0.2, 0.3, 0.5]).note
 
 

@@ -10,6 +10,7 @@ import pytest
 from scipy.stats import binom
 
 import sottovoce as sv
+from sottovoce.mechanisms.frequency.pure import Pure
 from sottovoce.statistics import Proportion, change, difference_test
 
 # Averaging: the majority of an attacker's observations of one unchanged answer.
@@ -155,7 +156,7 @@ def test_the_error_about_the_population_counts_each_person_once() -> None:
     assert math.sqrt(np.mean(np.square(errors)) / np.mean(naive)) < 0.6
 
 
-def pair_of(m: sv.Mechanism, n: int = 500) -> tuple[sv.Estimate, sv.Estimate]:
+def pair_of(m: Pure | sv.Memoized, n: int = 500) -> tuple[sv.Estimate, sv.Estimate]:
     values = [m.domain.labels[i % m.domain.size] for i in range(n)]
     made = [m.tally().add_many(m.randomize_many(values, seed=seed)).estimate() for seed in (1, 2)]
     return made[0], made[1]

@@ -6,7 +6,7 @@ import os
 import sys
 from importlib import import_module
 from importlib.abc import MetaPathFinder
-from typing import Any
+from types import ModuleType
 
 import click
 
@@ -82,7 +82,7 @@ class NoPandas(MetaPathFinder):
             raise ModuleNotFoundError(f"No module named {name!r}", name=name)
 
 
-def leave_out_pandas(arrow: Any) -> None:
+def leave_out_pandas(arrow: ModuleType) -> None:
     """Have Arrow make its first array now, so that it finds no pandas and never looks again.
 
     Otherwise it imports pandas for the first value that it converts, which takes longer than all the rest of a command.

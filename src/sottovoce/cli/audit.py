@@ -17,6 +17,7 @@ from sottovoce.mechanisms import FREQUENCIES, Mechanism
 if TYPE_CHECKING:
     from sottovoce.statistics.auditing import AuditResult, TimeAudit
     from sottovoce.statistics.auditing.bench import Progress
+    from sottovoce.statistics.auditing.sources import Randomizer
 
 SAMPLES, SLOW_SAMPLES = 100_000, 2_000
 """Samples of each answer: by default, and where every report takes a process or a request of its own."""
@@ -100,7 +101,7 @@ def _audit(asked: Asked) -> AuditResult | TimeAudit:
     return _sampled(randomizer, values, {"samples": SLOW_SAMPLES if slow else SAMPLES} | sampling, asked)
 
 
-def _timed(randomizer: object, values: Values, calls: int | None, asked: Asked) -> TimeAudit:
+def _timed(randomizer: Randomizer, values: Values, calls: int | None, asked: Asked) -> TimeAudit:
     """The audit of time. Options about epsilon do not go with it."""
     from sottovoce.statistics.auditing import audit
 
@@ -108,12 +109,12 @@ def _timed(randomizer: object, values: Values, calls: int | None, asked: Asked) 
     if odd:
         raise ParameterError(f"--{odd[0]} does not go with --time, which finds no epsilon")
     samples = calls if asked["samples"] is None else asked["samples"]
-    options = {} if samples is None else {"samples": samples}
+    options: Asked = {} if samples is None else {"samples": samples}
     with _watched() as progress:
         return audit(randomizer, *values, seed=asked["seed"], time=True, progress=progress, **options)
 
 
-def _exact(randomizer: object, values: Values, asked: Asked) -> AuditResult:
+def _exact(randomizer: Randomizer, values: Values, asked: Asked) -> AuditResult:
     from sottovoce.statistics.auditing import audit
 
     if not isinstance(randomizer, Mechanism):
@@ -121,7 +122,7 @@ def _exact(randomizer: object, values: Values, asked: Asked) -> AuditResult:
     return audit(randomizer, *values, exact=True, delta=asked["delta"], claimed=asked["claimed"])
 
 
-def _sampled(randomizer: object, values: Values, options: Asked, asked: Asked) -> AuditResult:
+def _sampled(randomizer: Randomizer, values: Values, options: Asked, asked: Asked) -> AuditResult:
     from sottovoce.statistics.auditing import audit
 
     if not values:
@@ -131,7 +132,7 @@ def _sampled(randomizer: object, values: Values, options: Asked, asked: Asked) -
         return audit(randomizer, values[0], values[1], time=False, progress=progress, **options)
 
 
-def _randomizer(asked: Asked) -> tuple[object, bool]:
+def _randomizer(asked: Asked) -> tuple[Randomizer, bool]:
     """What is audited, and whether each of its reports takes long."""
     from sottovoce.statistics.auditing import Command, Endpoint
 
@@ -166,7 +167,7 @@ def _mechanism(asked: Asked) -> Mechanism:
     return read_mechanism(path)
 
 
-def _imported(name: str) -> object:
+def _imported(name: str) -> Randomizer:
     """What a module of the working directory, or an installed one, calls by this name."""
     from importlib import import_module
 
@@ -175,14 +176,15 @@ def _imported(name: str) -> object:
         raise ParameterError(f"a function must be named MODULE:NAME, got {name!r:.60}")
     sys.path.insert(0, str(Path.cwd()))
     try:
-        found: object = import_module(module)
+        found: Any = import_module(module)
         for part in attribute.split("."):
             found = getattr(found, part)
+        randomizer: Randomizer = found
     except Exception as error:
         raise ParameterError(f"{name}: {type(error).__name__}: {error}") from None
     finally:
         sys.path.pop(0)
-    return found
+    return randomizer
 
 
 def _values(randomizer: object, asked: Asked) -> Values:

@@ -71,7 +71,9 @@ def page(survey: Survey, result: Result | None) -> str:
 def chart(survey: Survey, result: Result) -> str:
     """A dot and its interval for each option, drawn in SVG."""
     rows, item = result.rows(), survey.question(QUESTION)
-    low, high = (item.low, item.high) if item.kind == "number" else (0.0, 1.0)
+    low, high = 0.0, 1.0
+    if item.kind == "number" and item.low is not None and item.high is not None:
+        low, high = item.low, item.high
     low, high = min(low, *(row.low for row in rows)), max(high, *(row.high for row in rows))
     parts = []
     for at, row in enumerate(rows):

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping
-from typing import Any, TypeAlias
+from typing import Any, NoReturn, TypeAlias
 
 from sottovoce.core.errors import ParameterError
 
@@ -23,6 +23,7 @@ MAX_INTEGER = 2**53 - 1
 """The largest whole number up to which a double has them all."""
 
 MAX_DEPTH = 32
+"""Lists and objects inside one another, at most."""
 
 _plain = json.JSONEncoder(ensure_ascii=False).encode
 """Text, truth values and null as the standard library writes them, which is as RFC 8785 does."""
@@ -40,7 +41,7 @@ def dumps(value: object) -> bytes:
         raise ParameterError("text must be Unicode without lone surrogates") from None
 
 
-def _write(value: Any, depth: int) -> str:
+def _write(value: object, depth: int) -> str:
     if value is None or isinstance(value, str | bool):
         return _plain(value)
     if isinstance(value, int | float):
@@ -139,8 +140,8 @@ def loads(data: bytes | str) -> Any:
     return value
 
 
-def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    made: dict[str, Any] = {}
+def _object(pairs: list[tuple[str, Json]]) -> dict[str, Json]:
+    made: dict[str, Json] = {}
     for key, value in pairs:
         if key in made:
             raise ParameterError(f"a key must occur once, got {key!r:.40} twice")
@@ -164,5 +165,5 @@ def _float(text: str) -> int | float:
     return int(value) if value.is_integer() and abs(value) <= MAX_INTEGER else value
 
 
-def _constant(text: str) -> Any:
+def _constant(text: str) -> NoReturn:
     raise ParameterError(f"a number must be finite, got {text}")

@@ -8,13 +8,22 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, TypeAlias, TypeVar, overload
 
 from sottovoce.core.errors import ParameterError
 
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+ElementArray: TypeAlias = "NDArray[np.int64]"
+"""Elements of a field, for many people."""
+Elements = TypeVar("Elements", int, "NDArray[np.int64]")
+"""One element, or a column of elements."""
+
 MAX_ORDER = 4096
 SMALL_ORDER = 64
-"""Up to it, sums of logarithms are among the integers that Python keeps ready."""
+"""In fields up to this order, sums of logarithms are among the small integers that Python keeps ready."""
 
 # Irreducible polynomials over GF(2) by degree, as bits: x^2 + x + 1 is 0b111.
 _MODULI = {
@@ -72,13 +81,25 @@ class Field:
         """The polynomial that products are reduced by, or 0 for a field of prime order."""
         return _MODULI.get(self.degree, 0)
 
-    def add(self, a: Any, b: Any) -> Any:
+    @overload
+    def add(self, a: int, b: int) -> int: ...
+    @overload
+    def add(self, a: int | ElementArray, b: ElementArray) -> ElementArray: ...
+    @overload
+    def add(self, a: ElementArray, b: int) -> ElementArray: ...
+    def add(self, a: int | ElementArray, b: int | ElementArray) -> int | ElementArray:
         return a ^ b if self.degree else (a + b) % self.order
 
-    def negative(self, a: Any) -> Any:
+    def negative(self, a: Elements) -> Elements:
         return a if self.degree else -a % self.order
 
-    def multiply(self, a: Any, b: Any) -> Any:
+    @overload
+    def multiply(self, a: int, b: int) -> int: ...
+    @overload
+    def multiply(self, a: int | ElementArray, b: ElementArray) -> ElementArray: ...
+    @overload
+    def multiply(self, a: ElementArray, b: int) -> ElementArray: ...
+    def multiply(self, a: int | ElementArray, b: int | ElementArray) -> int | ElementArray:
         degree = self.degree
         if not degree:
             return a * b % self.order
@@ -91,10 +112,10 @@ class Field:
 
     @cached_property
     def logarithms_and_powers(self) -> tuple[tuple[int, ...], tuple[int, ...]]:
-        """The logarithm of each element, and the powers by the sum of two logarithms: to look a product of secrets up.
+        """The logarithm of each element, and the powers by the sum of two logarithms: to look up a product of secrets.
 
-        That takes as long for zero as for others: its logarithm lies where all powers are zero. In larger fields all
-        logarithms have 2^8 more, so that their sums are integers that Python makes anew, and never some of them ready.
+        Zero takes as long as other elements: its logarithm lies where all powers are zero. In larger fields 2^8 is
+        added to all logarithms: then no sum of two is a small integer that Python keeps ready.
         """
         units, more = self.order - 1, 0 if self.order <= SMALL_ORDER else 2**8
         powers = next(found for base in range(1, self.order) if len(found := self._cycle(base)) == units)
@@ -109,7 +130,7 @@ class Field:
             found.append(element)
         return found
 
-    def inverse(self, a: Any) -> Any:
+    def inverse(self, a: Elements) -> Elements:
         """The inverse of every nonzero element (zero gives zero): a^(order - 2), by squaring."""
         result, power, exponent = 0 * a + 1, a, self.order - 2
         while exponent:

@@ -12,9 +12,9 @@ from itertools import repeat
 from operator import add as plus
 from operator import mul as times
 from operator import xor
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, overload
 
-from sottovoce.core.field import Field
+from sottovoce.core.field import ElementArray, Field
 from sottovoce.core.kernels import in_one_piece, loops, walsh_hadamard
 from sottovoce.core.lazy import numpy as np
 
@@ -23,8 +23,9 @@ if TYPE_CHECKING:
 
 MAX_LISTED_VECTORS = 2**12
 """Vectors whose digits a device keeps in a table."""
-NOT_READY = 2**12
-"""Python keeps small integers ready and makes others anew. A sum that begins here is made anew whatever is added."""
+NOT_SMALL = 2**12
+"""Python keeps small integers ready, and makes larger ones when they are needed, which takes longer. A sum that starts
+here is never a small integer, whatever is added: all sums take the same time."""
 
 
 @dataclass(frozen=True)
@@ -62,7 +63,13 @@ class Space:
         """The number of the first line with k digits behind its leading 1."""
         return int(self.order**k - 1) // (self.order - 1)
 
-    def inner(self, a: Any, b: Any) -> Any:
+    @overload
+    def inner(self, a: int, b: int) -> int: ...
+    @overload
+    def inner(self, a: int | ElementArray, b: ElementArray) -> ElementArray: ...
+    @overload
+    def inner(self, a: ElementArray, b: int) -> ElementArray: ...
+    def inner(self, a: int | ElementArray, b: int | ElementArray) -> int | ElementArray:
         """The inner product of two vectors."""
         if isinstance(a, int) and isinstance(b, int):
             return self._inner_of_secrets(a, b)
@@ -97,27 +104,27 @@ class Space:
         """
         logarithms = map(plus, self._logarithms_of(a), self._logarithms_of(b))
         products = map(self.field.logarithms_and_powers[1].__getitem__, logarithms)
-        return self._sums[reduce(xor, products, NOT_READY) if self.field.degree else sum(products, NOT_READY)]
+        return self._sums[reduce(xor, products, NOT_SMALL) if self.field.degree else sum(products, NOT_SMALL)]
 
     def _logarithms_of(self, vector: int) -> tuple[int, ...]:
         """The logarithms of a vector's digits, the lowest first; a few digits are looked up at a time."""
-        listed = self._listed
+        listed = self._listed_logarithms
         if len(listed) == self.size:
             return listed[vector]
         found: tuple[int, ...] = ()
-        vector += NOT_READY * len(listed) ** self._looks  # What is divided is never short: it leaves NOT_READY.
-        for _ in range(self._looks):
+        vector += NOT_SMALL * len(listed) ** self._look_ups  # No number that is divided is small: NOT_SMALL is left.
+        for _ in range(self._look_ups):
             vector, some = divmod(vector, len(listed))
             found += listed[some]
         return found[: self.digits]
 
     @cached_property
-    def _looks(self) -> int:
+    def _look_ups(self) -> int:
         """How often the table must be looked into for a vector."""
-        return next(looks for looks in range(1, 65) if len(self._listed) ** looks >= self.size)
+        return next(count for count in range(1, 65) if len(self._listed_logarithms) ** count >= self.size)
 
     @cached_property
-    def _listed(self) -> list[tuple[int, ...]]:
+    def _listed_logarithms(self) -> list[tuple[int, ...]]:
         """The logarithms of the digits of the first vectors, as many as a power of the order.
 
         They are all, or up to MAX_LISTED_VECTORS.
@@ -130,9 +137,9 @@ class Space:
 
     @cached_property
     def _sums(self) -> tuple[int, ...]:
-        """The element that a sum of products is, from NOT_READY on."""
+        """The element that a sum of products is, from NOT_SMALL on."""
         last = self.order if self.field.degree else self.digits * (self.order - 1) + 1
-        return (0,) * NOT_READY + tuple(total % self.order for total in range(last))
+        return (0,) * NOT_SMALL + tuple(total % self.order for total in range(last))
 
     def leading(self, vector: int) -> int:
         """The power of the order at the leading digit of a nonzero vector."""
@@ -191,12 +198,13 @@ class Space:
         return np.array([self.first_line(k) for k in range(self.digits)])
 
     @cached_property
-    def tables(self) -> tuple[Any, ...]:
+    def tables(self) -> tuple[NDArray[np.uint64], NDArray[np.uint64], NDArray[np.uint64], int, int, int]:
         """What the compiled loops ask for: powers, first lines, inverses; the field's order, degree, modulus."""
-        columns = (self._powers, self._starts, self.field.inverse(np.arange(self.order)))
-        return (*map(words, columns), self.order, self.field.degree, self.field.modulus)
+        inverses = self.field.inverse(np.arange(self.order, dtype=np.int64))
+        columns = words(self._powers), words(self._starts), words(inverses)
+        return (*columns, self.order, self.field.degree, self.field.modulus)
 
-    def _transform(self, counts: NDArray[Any], digits: int) -> NDArray[Any]:
+    def transform(self, counts: NDArray[np.float64], digits: int) -> NDArray[np.float64]:
         """From counts[c, y] to sums over c of counts[c, y + <c, x>] for every x of so many digits.
 
         One digit of c is summed out at a time, and one of x takes its place.

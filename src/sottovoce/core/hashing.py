@@ -19,7 +19,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import accumulate, pairwise
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from sottovoce.core.errors import ParameterError
 from sottovoce.core.kernels import in_one_piece, loops
@@ -34,15 +34,15 @@ P = 2**31 - 1
 FOUR_TIMES_P = 4 * P
 """Added to a word, it changes no remainder by P, but makes all words integers of the same length."""
 
-MARK = FOUR_TIMES_P << 31
+FIRST_WORD_MARK = FOUR_TIMES_P << 31
 """The same for the first word of a fingerprint."""
 
 MAX_BUCKETS = 2**16
 MAX_COHORTS = 2**16
 MAX_FUNCTIONS = 16
-MAX_SALT = 1024
+MAX_SALT_CHARACTERS = 1024
 ZEROS = memoryview(bytes(2**13))
-"""What is hashed for the blocks that a short text has less than the longest."""
+"""Hashed after a short text, so that as many blocks are hashed as for the longest."""
 
 PREFIX_BYTES, END_BYTES = 33, 9
 """Bytes that are hashed before a value, and that SHA-256 adds at the end. A block has 64."""
@@ -72,8 +72,10 @@ class Hashes:
         _check("cohorts", self.cohorts, 1, MAX_COHORTS)
         _check("hashes", self.functions, 1, MAX_FUNCTIONS)
         _check("first", self.first, 0, MAX_COHORTS - self.cohorts)
-        if not isinstance(self.salt, str) or len(self.salt) > MAX_SALT:
-            raise ParameterError(f"a salt must be text of at most {MAX_SALT} characters, got {self.salt!r:.40}")
+        if not isinstance(self.salt, str) or len(self.salt) > MAX_SALT_CHARACTERS:
+            raise ParameterError(
+                f"a salt must be text of at most {MAX_SALT_CHARACTERS} characters, got {self.salt!r:.40}"
+            )
         if any("\ud800" <= letter <= "\udfff" for letter in self.salt):
             raise ParameterError(f"a salt must be valid Unicode, got {self.salt!r:.40}")
 
@@ -92,7 +94,7 @@ class Hashes:
 
         With the bytes of the longest value, as many blocks are hashed for a short one: time does not tell its length.
         """
-        return self.marked(data, max(longest, len(data))) - MARK
+        return self.marked(data, max(longest, len(data))) - FIRST_WORD_MARK
 
     def marked(self, data: bytes, longest: int) -> int:
         """A fingerprint with 4 P more in its first word, which changes no bucket.
@@ -152,7 +154,7 @@ class Hashes:
             sums -= sums // divisor * divisor
         return sums.view(np.int64)
 
-    def look_up(self, table: NDArray[Any], codes: NDArray[np.int64]) -> NDArray[np.float64]:
+    def look_up(self, table: NDArray[np.int64 | np.float64], codes: NDArray[np.int64]) -> NDArray[np.float64]:
         """For each value, the sum over all functions of what `table`, with a row for each cohort, has in its bucket.
 
         A million values in 64 cohorts take a fraction of a second.
@@ -198,7 +200,7 @@ class Joined:
         at = bisect_right(self._starts, cohort) - 1
         return self.parts[at].all_buckets(codes[:, at], cohort - self._starts[at], function)
 
-    def look_up(self, table: NDArray[Any], codes: NDArray[np.int64]) -> NDArray[np.float64]:
+    def look_up(self, table: NDArray[np.int64 | np.float64], codes: NDArray[np.int64]) -> NDArray[np.float64]:
         places = pairwise(self._starts)
         tables = [part.look_up(table[slice(*place)], column)
                   for part, column, place in zip(self.parts, codes.T, places, strict=True)]  # fmt: skip
@@ -213,7 +215,7 @@ def _words(digest: bytes, count: int) -> list[int]:
 
 
 def hash_rest(size: int, longest: int, before: int = 0) -> None:
-    """Hash as many blocks more as a text of so many bytes has less than the longest, and one that all have."""
+    """Hash zeros after a text of so many bytes: as many blocks as the longest text has more, and one in any case."""
     blocks = (longest + before + END_BYTES - 1 >> 6) - (size + before + END_BYTES - 1 >> 6)
     hashlib.sha256(ZEROS[: 64 * blocks + 1]).digest()
 

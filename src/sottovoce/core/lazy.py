@@ -9,6 +9,7 @@ from __future__ import annotations
 import importlib
 import sys
 from collections.abc import Callable
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from sottovoce.core.errors import MissingDependencyError
@@ -27,11 +28,11 @@ EXTRAS = {
 }
 
 
-AFTER_LOADING: dict[str, Callable[[Any], None]] = {}
+AFTER_LOADING: dict[str, Callable[[ModuleType], None]] = {}
 """What a program that is all our own does with a library once it is loaded."""
 
 
-def load(name: str) -> Any:
+def load(name: str) -> ModuleType:
     """Import a library now, or say in one line how to install it."""
     root = name.partition(".")[0]
     try:

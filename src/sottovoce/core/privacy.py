@@ -67,11 +67,11 @@ def _threshold(p: Probability) -> int:
 
 
 def to_float(number: Any) -> float:
-    """The nearest float; what is beyond all of them is infinite."""
+    """The nearest float to whatever is a number; one beyond all floats is infinite."""
     try:
         return float(number)
     except OverflowError:
-        return math.inf if number > 0 else -math.inf
+        return -math.inf if number < 0 else math.inf
 
 
 def check_epsilon(epsilon: object) -> float:

@@ -26,26 +26,26 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 COIN_BLOCK_WORDS = 2**16
-"""Words of coins tossed at a time: few enough for the processor's cache, and enough for threads not to wait often."""
+"""Words of coins tossed at a time: few enough for the processor's cache, but so many that threads seldom wait."""
 ZEROS = bytes(2**21)
 """What is encrypted: the keystream itself comes out."""
 SPARE_WORDS = 2
-"""Words for one block more, for which the cipher asks to have room."""
+"""Room for one block more, which the cipher asks for."""
 BUFFER_WORDS = 2**19
-"""Words that can be lent at a time."""
+"""Words that a stream can lend at a time."""
 FREE_BUFFERS: list[NDArray[np.uint64]] = []
-"""Memory for so many words that nobody is using just now."""
+"""Memory for so many words that no stream is using now."""
 COUNTER_BLOCKS = 2**32
-"""Blocks that a cipher numbers before the rest of its counter must grow."""
+"""Blocks that a cipher can count. After these, a new cipher takes over."""
 DRAW_BYTES = 7
-"""Bytes of the operating system for a draw: 56 bits, of which 53 are used."""
+"""Bytes that a draw takes from the operating system: 56 bits, of which 53 are used."""
 ALWAYS_TWO_DIGITS = 3 * GRID
-"""Added to a draw before a threshold is taken off, so that the number has two digits of Python's whatever was drawn:
-numbers of other lengths take another time."""
+"""Added to a draw before a threshold is subtracted: then the number has two of Python's digits whatever was drawn.
+Work on numbers of another length takes another time."""
 BLUR_STEPS = 2**10
-"""Additions of a blur at most, of some nanoseconds each."""
+"""A blur is fewer additions than this, of some nanoseconds each."""
 FORKS = [0]
-"""How many forks lie between the first process and this one. A process id alone may be given out a second time."""
+"""How many forks lie between the first process and this one. The system may give a process id a second time."""
 
 if hasattr(os, "register_at_fork"):  # Not on Windows, which does not fork.
     os.register_at_fork(after_in_child=lambda: FORKS.__setitem__(0, FORKS[0] + 1))
@@ -66,7 +66,7 @@ def threshold(p: Probability) -> int:
 
 
 def heads(p: Probability) -> int:
-    """What a word is below with probability p: its first 53 bits decide."""
+    """The bound that a random word is below with probability p: its first 53 bits decide."""
     return p.threshold << UNUSED_BITS
 
 
@@ -192,7 +192,7 @@ class Keystream:
         return self._into(np.empty(count + SPARE_WORDS, dtype="<u8"), count)
 
     def lent(self, count: int) -> NDArray[np.uint64]:
-        """The same, until this stream lends some again. Fresh memory for each would take longer than the cipher."""
+        """The same, valid until this stream lends some again: new memory each time would cost more than to draw."""
         if count + SPARE_WORDS > BUFFER_WORDS:
             return self.words(count)
         if self._room is None:
@@ -201,7 +201,7 @@ class Keystream:
 
     @contextmanager
     def settled(self) -> Iterator[None]:
-        """For one piece of work, what is lent lies where earlier pieces had theirs. Nobody else has it meanwhile."""
+        """During one piece of work, lend memory that an earlier piece has used. No other stream has it meanwhile."""
         try:
             self._room = FREE_BUFFERS.pop()
         except IndexError:  # All of them are in use.
@@ -242,11 +242,11 @@ class Keystream:
         return words.view(np.int64)
 
     def feed(self, loop: Callable[..., bool], count: int, *needs: Probability | int) -> None:
-        """Run a loop that takes a column of words for each of its needs, a word for each of so many people.
+        """Run a loop that takes a column of random words for each of its needs, with a word for each of `count` people.
 
-        For a coin of probability p it compares a word with `heads(p)`; for one of k numbers it divides the first 53
-        bits by k. It says whether no word is beyond `last_fair(k)`. If one is, it is drawn again, and so is all else
-        that the loop makes of them.
+        A need is a probability p or a number k. For a coin of probability p the loop compares a word with `heads(p)`;
+        for one of k numbers it divides the first 53 bits by k. It returns whether no word is beyond `last_fair(k)`.
+        If one is, those words are drawn again and the loop runs again from its beginning.
         """
         columns = self.columns(count, *needs)
         while not loop(*columns):
@@ -255,12 +255,12 @@ class Keystream:
                     self.fair(words, need)
 
     def columns(self, count: int, *needs: Probability | int) -> Sequence[NDArray[np.uint64]]:
-        """The words for that, lent. All are alike: the needs are for streams that are told what to draw."""
+        """The words for `feed`, lent. The needs matter only to streams that are told what to draw, as in tests."""
         words = self.lent(len(needs) * count)
         return [words[at * count : (at + 1) * count] for at in range(len(needs))]
 
     def fair(self, words: NDArray[np.uint64], k: int) -> None:
-        """Draw words of the incomplete last run of multiples of k again, until there are none."""
+        """Draw again all words in the incomplete last run of multiples of k, until there are none."""
         while (again := np.flatnonzero(words > np.uint64(last_fair(k)))).size:
             words[again] = self.words(again.size)
 
@@ -269,7 +269,7 @@ class Keystream:
         return self._toss(p, np.empty(count, dtype=np.uint64))
 
     def coin_rows(self, p: Probability, rows: NDArray[np.uint8]) -> NDArray[np.uint8]:
-        """Every bit of some rows of bytes, which lie in one piece, becomes a coin."""
+        """Toss a coin for every bit of some rows of bytes, which lie in one piece."""
         if not rows.flags.c_contiguous:
             raise ValueError("rows of coins must lie in one piece, or a copy of them would be tossed")
         flat = rows.reshape(-1)

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Protocol, overload
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, overload
 
 from sottovoce.core.domain.columns import as_numpy
 from sottovoce.core.errors import ReportError
@@ -20,9 +20,14 @@ from sottovoce.core.lazy import numpy as np
 from sottovoce.core.lazy import pyarrow as pa
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
+    from numpy.typing import DTypeLike, NDArray
 
-Report = int | bytes
+    from sottovoce.mechanisms.base import Mechanism
+
+Report: TypeAlias = int | bytes
+"""What one person sends: a number, or bits packed into bytes."""
+ReportArray: TypeAlias = "NDArray[np.integer[Any]]"
+"""Reports of many people: a column of numbers of any width, or a row of bytes for each person."""
 
 
 class Shape(Protocol):
@@ -33,11 +38,11 @@ class Shape(Protocol):
 
     def check(self, report: object) -> Report: ...
 
-    def check_many(self, data: Any) -> NDArray[Any]: ...
+    def check_many(self, data: object) -> ReportArray: ...
 
-    def from_arrow(self, array: Any) -> NDArray[Any]: ...
+    def from_arrow(self, array: pa.Array) -> ReportArray: ...
 
-    def empty(self, count: int, wide: bool = False) -> NDArray[Any]: ...
+    def empty(self, count: int, wide: bool = False) -> ReportArray: ...
 
 
 @dataclass(frozen=True)
@@ -55,7 +60,7 @@ class Index:
         return (self.outcomes - 1).bit_length()
 
     @property
-    def dtype(self) -> np.dtype[Any]:
+    def dtype(self) -> np.dtype[np.integer[Any]]:
         return np.min_scalar_type(self.outcomes - 1)
 
     def check(self, report: object) -> int:
@@ -69,7 +74,7 @@ class Index:
             raise ReportError(f"a report must be from 0 to {self.outcomes - 1}, got {value!r:.40}")
         return value
 
-    def check_many(self, data: Any) -> NDArray[Any]:
+    def check_many(self, data: object) -> ReportArray:
         if isinstance(data, list):
             return np.fromiter(map(self.check, data), dtype=self.dtype, count=len(data))
         column = np.asarray(data)
@@ -81,20 +86,20 @@ class Index:
                 self.check(int(column.min()))
         return column.astype(self.dtype, copy=False)
 
-    def counts(self, reports: NDArray[Any]) -> NDArray[np.int64]:
-        """How often each of the outcomes occurs in a column. It is checked on the way."""
+    def counts(self, reports: ReportArray) -> NDArray[np.int64]:
+        """How often each of the outcomes occurs in a column. The column is checked meanwhile."""
         plain = reports.ndim == 1 and reports.dtype.kind in "iu" and reports.dtype.isnative
-        if plain and loops() is not None:  # The compiled loop looks for itself.
+        if plain and loops() is not None:  # The compiled loop checks the numbers itself.
             with suppress(ValueError):
                 return occurrences(reports, self.outcomes)
-        return occurrences(self.check_many(reports), self.outcomes)  # This says what is wrong with them.
+        return occurrences(self.check_many(reports), self.outcomes)  # `check_many` says what is wrong.
 
-    def from_arrow(self, array: Any) -> NDArray[Any]:
+    def from_arrow(self, array: pa.Array) -> ReportArray:
         """A column of Arrow as NumPy sees it, unchecked. Nothing is copied."""
         whole = _without_gaps(array)
         return as_numpy(whole) if pa.types.is_integer(array.type) else np.asarray(whole)
 
-    def empty(self, count: int, wide: bool = False) -> NDArray[Any]:
+    def empty(self, count: int, wide: bool = False) -> ReportArray:
         """Room for a column, of the narrowest numbers or of wide ones."""
         return np.empty(count, dtype=np.int64 if wide else self.dtype)
 
@@ -124,7 +129,7 @@ class Bits:
         return 0xFF << ((self.length - 1) % 8 + 1) & 0xFF
 
     def pack(self, places: Iterable[int]) -> bytes:
-        """The report that has its bits set at these places. It takes no longer than there are bits."""
+        """The report whose bits are set at these places. The time it takes depends on how many there are."""
         packed = bytearray(self.width)
         for place in places:
             packed[place >> 3] |= 1 << (place & 7)
@@ -147,7 +152,7 @@ class Bits:
             raise ReportError(f"a report must be zero beyond its {self.length} bits, got {packed.hex():.40}")
         return packed
 
-    def check_many(self, data: Any) -> NDArray[Any]:
+    def check_many(self, data: object) -> NDArray[np.uint8]:
         if isinstance(data, list):
             joined = b"".join(self.check(report) for report in data)
             return np.frombuffer(joined, dtype=np.uint8).reshape(-1, self.width)
@@ -158,7 +163,7 @@ class Bits:
             raise ReportError(f"reports must be zero beyond their {self.length} bits")
         return rows
 
-    def from_arrow(self, array: Any) -> NDArray[Any]:
+    def from_arrow(self, array: pa.Array) -> NDArray[np.uint8]:
         """A column of Arrow as rows of bytes, unchecked; copied only if they could be of any length."""
         fixed = pa.binary(self.width)
         try:
@@ -168,7 +173,7 @@ class Bits:
         rows = np.frombuffer(whole.buffers()[1] or b"", dtype=np.uint8)
         return rows[whole.offset * self.width : (whole.offset + len(whole)) * self.width].reshape(-1, self.width)
 
-    def empty(self, count: int, wide: bool = False) -> NDArray[Any]:
+    def empty(self, count: int, wide: bool = False) -> NDArray[np.uint8]:
         return np.empty((count, self.width), dtype=np.uint8)
 
     def trim(self, rows: NDArray[np.uint8]) -> None:
@@ -176,9 +181,9 @@ class Bits:
         if self.spare:
             rows[:, -1] &= np.uint8(0xFF ^ self.spare)
 
-    def sums(self, rows: NDArray[np.uint8]) -> NDArray[np.int64]:
+    def sums(self, rows: ReportArray) -> NDArray[np.int64]:
         """How many rows have each bit set."""
-        return column_sums(rows)[: self.length]
+        return column_sums(rows.view(np.uint8))[: self.length]
 
 
 @dataclass(frozen=True)
@@ -214,7 +219,7 @@ class CohortBits(Bits):
             raise ReportError(f"a report's cohort must be from 0 to {self.cohorts - 1}, got {cohort}")
         return packed
 
-    def check_many(self, data: Any) -> NDArray[Any]:
+    def check_many(self, data: object) -> NDArray[np.uint8]:
         rows = super().check_many(data)
         if len(rows) and (worst := int(self.split_many(rows)[0].max())) >= self.cohorts:
             raise ReportError(f"a report's cohort must be from 0 to {self.cohorts - 1}, got {worst}")
@@ -238,7 +243,7 @@ class CohortBits(Bits):
         return cohorts, own
 
 
-def _without_gaps(array: Any) -> Any:
+def _without_gaps(array: pa.Array) -> pa.Array:
     if array.null_count:
         raise ReportError("a report must not be null")
     return array
@@ -252,8 +257,8 @@ def _describe(array: NDArray[Any]) -> str:
 class Reports:
     """A column of reports and the mechanism that made it. Seeded reports say so: they protect nobody."""
 
-    mechanism: Any
-    data: NDArray[Any]
+    mechanism: Mechanism
+    data: ReportArray
     simulated: bool
 
     def __len__(self) -> int:
@@ -272,7 +277,7 @@ class Reports:
         row = self.data[key]
         return row.tobytes() if row.ndim else int(row)
 
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
+    def __array__(self, dtype: DTypeLike | None = None, copy: bool | None = None) -> NDArray[Any]:
         converted = np.asarray(self.data, dtype=dtype)
         return converted.copy() if copy else converted
 

@@ -22,10 +22,14 @@ import functools
 import os
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Self
+from typing import TYPE_CHECKING, Self
 
 from sottovoce.core import durable, private_files
 from sottovoce.core.errors import SealError
+
+if TYPE_CHECKING:
+    from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
+    from cryptography.hazmat.primitives.hpke import Suite
 
 SEALING_BYTES = 48
 """Bytes that sealing adds: the sender's fresh public key (32) and the tag of AES-GCM (16)."""
@@ -110,7 +114,7 @@ class PrivateKey:
         return PublicKey(self._key.public_key().public_bytes_raw())
 
     @functools.cached_property
-    def _key(self) -> Any:
+    def _key(self) -> X25519PrivateKey:
         from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 
         return X25519PrivateKey.from_private_bytes(self.data)
@@ -126,7 +130,7 @@ class PrivateKey:
 
 
 @functools.cache
-def _suite() -> Any:
+def _suite() -> Suite:
     from cryptography.hazmat.primitives import hpke
 
     return hpke.Suite(hpke.KEM.X25519, hpke.KDF.HKDF_SHA256, hpke.AEAD.AES_128_GCM)

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeGuard
 
 from sottovoce.core import canonical
-from sottovoce.core.domain import Domain, Label, Options, Scale, Text
+from sottovoce.core.domain import AnswerDomain, Domain, Label, Options, Scale, Text
 from sottovoce.core.errors import DomainError, FileError
 from sottovoce.core.lazy import load
 from sottovoce.core.lazy import pyarrow as pa
@@ -205,9 +205,7 @@ def _text(array: pa.Array, missing: Sequence[str] = ("",)) -> pa.StringArray:
     return compute.if_else(given, text, pa.nulls(1, pa.string())[0])
 
 
-def answers(
-    array: pa.Array, domain: Domain | Scale | Options | Text, csv: bool = False, first_row: int = 1
-) -> pa.Array | list[object]:
+def answers(array: pa.Array, domain: AnswerDomain, csv: bool = False, first_row: int = 1) -> pa.Array | list[object]:
     """An Arrow array as answers that a domain understands: text, numbers, or sets of labels.
 
     Of free text in a CSV file, only the empty string is missing: somebody may be called NaN. An error names its row,

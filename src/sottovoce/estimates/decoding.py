@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from sottovoce.core.hashing import Hashes, Joined
 from sottovoce.core.lazy import numpy as np
@@ -31,7 +31,10 @@ MAX_VALUES_TOGETHER = 2**10
 MIN_VALUES_TOGETHER = 16
 
 RIDGE = 1e-10
+"""The share by which a diagonal is raised, so that equations can be solved where two values are hashed alike."""
+
 SIGNIFICANCE = 0.05
+"""A value counts as found if less often than this any value that nobody holds would look as frequent."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -213,7 +216,7 @@ class BucketRegression:
         return variances
 
 
-def _design(hashes: Hashes | Joined, codes: NDArray[np.int64], cohorts: NDArray[np.int64]) -> Any:
+def _design(hashes: Hashes | Joined, codes: NDArray[np.int64], cohorts: NDArray[np.int64]) -> scipy.sparse.csr_array:
     """A sparse matrix with a row for each bucket of each cohort and a column for each value."""
     rows = [
         at * hashes.buckets + hashes.all_buckets(codes, cohort, function)

@@ -21,16 +21,17 @@ from sottovoce.core.hashing import Hashes, Joined
 from sottovoce.core.lazy import numpy as np
 from sottovoce.estimates import HashedEstimate
 from sottovoce.estimates.decoding import Sketch, by_mean, by_regression, row_variances
-from sottovoce.estimates.null_distribution import NullDistributions
+from sottovoce.estimates.null_distribution import NullDistribution, NullDistributions
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from sottovoce.estimates import Result
     from sottovoce.estimates.tally import Tally
     from sottovoce.mechanisms.text.discovery import Discovery
 
 REPORTS_PER_GROUP = 20
-"""Each group should have at least so many reports: what is known of the errors holds for many."""
+"""Each group should have at least so many reports: with fewer, the stated errors do not hold."""
 
 
 def first_whole_span(spans: Sequence[tuple[int, int]], length: int) -> int:
@@ -114,7 +115,7 @@ class Counted:
         return row_variances(self._support)
 
     def told(self, rows: list[bytes]) -> list[bytes]:
-        """Texts as they are told as a whole."""
+        """What the last groups report of whole texts: the tag if there is one, the bytes, and the end mark."""
         labels = self.mechanism.labels(rows)
         return [label + data + END_MARK for label, data in zip(labels, rows, strict=True)]
 
@@ -135,14 +136,14 @@ class Counted:
         """The respondents of some groups are a sample of all, which adds to the error about all of them."""
         frequency, constant, slope, null = (np.zeros(len(labels)) for _ in range(4))
         starts, which = np.unique(groups, return_inverse=True)
-        laws: list[Any] = []
+        laws: list[NullDistribution] = []
         for at, start in enumerate(starts.tolist()):
             own, sketch = np.flatnonzero(which == at), self.sketch(slice(start, None))
             codes = sketch.hashes.fingerprints([views[place] for place in own.tolist()])
             part = by_mean(sketch, [labels[place] for place in own.tolist()], codes, self.mechanism.epsilon, False)
             frequency[own], constant[own], null[own] = part.frequency, part.constant, sketch.spread
             slope[own] = part.slope + (1 / sketch.n - 1 / self.n)
-            laws.append(part.law)
+            laws.append(NullDistribution(sketch.support, sketch.hashes.functions))
         law, epsilon = NullDistributions(tuple(laws), which), self.mechanism.epsilon
         return HashedEstimate(
             labels, frequency, constant, slope, self.n, epsilon, len(labels), self.simulated, law, null
@@ -158,7 +159,7 @@ class Counted:
         return replace(part, n=self.n, covariance=covariance, constant=np.diag(covariance).clip(np.finfo(float).tiny))
 
 
-def counted(tallies: Sequence[Tally[Any]]) -> Counted:
+def counted(tallies: Sequence[Tally[Result]]) -> Counted:
     """The groups of one round or of several."""
     rounds: list[Any] = [tally.mechanism for tally in tallies]
     _check(rounds)
@@ -168,7 +169,7 @@ def counted(tallies: Sequence[Tally[Any]]) -> Counted:
     return Counted(m, tuple(groups if m.tag else sorted(groups, key=lambda group: group.span)), simulated)
 
 
-def _groups(tally: Tally[Any]) -> Iterator[GroupSketch]:
+def _groups(tally: Tally[Result]) -> Iterator[GroupSketch]:
     m: Any = tally.mechanism
     rows = tally.cells.reshape(m.cohorts, -1)
     sizes, support = m._sizes(rows, tally.n), m._inner._support_many(rows[:, : m._inner.cells])

@@ -12,8 +12,9 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
+from sottovoce.core.canonical import JsonObject
 from sottovoce.core.domain.scale import Scale
 from sottovoce.core.errors import ParameterError
 from sottovoce.core.lazy import numpy as np
@@ -46,8 +47,9 @@ def smoothed_em(observed: Floats, transition: Floats) -> Floats:
     kernel = _kernel(cells)
 
     def moved(shares: Floats) -> Floats:
-        update: Floats = kernel @ (shares * ((observed / (transition @ shares)) @ transition))
-        return update / update.sum()
+        update = kernel @ (shares * ((observed / (transition @ shares)) @ transition))
+        scaled: Floats = update / update.sum()
+        return scaled
 
     start = np.full(cells, 1 / cells)
     once = moved(start)
@@ -284,7 +286,7 @@ class Distribution(Result):
         columns = (self.counts, self.frequency, error, low, high)
         return [Row(*row) for row in zip(self.labels, *(column.tolist() for column in columns), strict=True)]
 
-    def to_dict(self, level: float = 0.95, simultaneous: bool = False, population: bool = False) -> dict[str, Any]:
+    def to_dict(self, level: float = 0.95, simultaneous: bool = False, population: bool = False) -> JsonObject:
         """A form for JSON, with the mean and some quantiles beside the bins."""
         quantiles = [self.quantile_row(q, level, population) for q in QUANTILES]
         mean = {"value": self.mean, "stderr": self.mean_stderr(population)}

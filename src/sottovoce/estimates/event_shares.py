@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from sottovoce.core.lazy import numpy as np
 from sottovoce.estimates.frequencies import Row, quantile
@@ -13,6 +13,8 @@ from sottovoce.estimates.result import Labelled
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
+
+    from sottovoce.core.domain import Label
 
 
 @dataclass(frozen=True, eq=False)
@@ -24,7 +26,7 @@ class EventShares(Labelled[Row]):
     """
 
     measure: ClassVar[str] = "frequency"
-    labels: Sequence[Any]
+    labels: Sequence[Label | tuple[Label, ...]]
     frequency: NDArray[np.float64]
     spread: NDArray[np.float64]
     sampling: NDArray[np.float64]

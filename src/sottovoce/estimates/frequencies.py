@@ -27,9 +27,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Row:
-    """One value's part of an estimate."""
+    """One value's part of an estimate. A combination of values has a tuple as its label."""
 
-    label: Label
+    label: Label | tuple[Label, ...]
     counts: float
     frequency: float
     stderr: float

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 from sottovoce.core.errors import DomainError, ParameterError
-from sottovoce.core.lazy import load, scipy
 from sottovoce.core.lazy import numpy as np
+from sottovoce.core.lazy import scipy
 from sottovoce.estimates.frequencies import Row, quantile
 from sottovoce.estimates.interval import Interval
 from sottovoce.estimates.null_distribution import NullDistribution, NullDistributions
@@ -82,13 +82,13 @@ class HashedEstimate(Labelled[Row]):
         return self._interval(level, self.candidates if simultaneous else 1, population)
 
     def _interval(self, level: float, together: int, population: bool = False) -> Interval[NDArray[np.float64]]:
-        """Intervals so many of which hold at once at the level."""
+        """Intervals of which any `together` hold at once at the level."""
         deviate = quantile(level, together)
         reaches = {sign: np.maximum(-sign * self.law.point(-sign * deviate), deviate) for sign in (-1, 1)}
         low, high = (self._bound(sign, reach**2, population) for sign, reach in reaches.items())
         return Interval(low, high, level)
 
-    def _bound(self, sign: int, reach: Any, population: bool) -> NDArray[np.float64]:
+    def _bound(self, sign: int, reach: float | NDArray[np.float64], population: bool) -> NDArray[np.float64]:
         """The f on one side of the estimate where (estimate - f)^2 = reach * variance(f), which is quadratic in f.
 
         Beyond 0 and 1 the variance stays what it was at the end.
@@ -186,13 +186,10 @@ class HashedEstimate(Labelled[Row]):
         header, cells = self._take(np.arange(most)).table(level, simultaneous, population)
         return header, [*cells, [f"... and {len(self) - most:,} more", *[""] * (len(header) - 1)]]
 
-    def to_frame(
-        self, kind: str = "pandas", level: float = 0.95, simultaneous: bool = False, population: bool = False
-    ) -> Any:
-        if len(self) or kind not in ("pandas", "polars", "arrow"):
-            return super().to_frame(kind, level, simultaneous, population)
-        columns: dict[str, list[Any]] = {each.name: [] for each in fields(Row)}
-        return load("pyarrow").table(columns) if kind == "arrow" else load(kind).DataFrame(columns)
+    def _columns(self, level: float, simultaneous: bool, population: bool) -> dict[str, list[object]]:
+        if not len(self):
+            return {each.name: [] for each in fields(Row)}
+        return super()._columns(level, simultaneous, population)
 
     def __repr__(self) -> str:
         return f"<HashedEstimate of {len(self)} frequencies; {self.caption}>"

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from sottovoce.core.lazy import numpy as np
 from sottovoce.core.privacy import Probability
@@ -134,7 +134,9 @@ class KeyMeans(Labelled[KeyRow]):
         """The standard error of the totals, times n that of a mean over the population that counts absent as 0."""
         return self.n * np.sqrt(self._variance(*self.bounds))
 
-    def _variance(self, low_weight: Any, high_weight: Any) -> NDArray[np.float64]:
+    def _variance(
+        self, low_weight: float | NDArray[np.float64], high_weight: float | NDArray[np.float64]
+    ) -> NDArray[np.float64]:
         """Of a weighted sum of the unbiased L and H, at the estimated shares."""
         p, q, share = float(self.p), float(self.q), self.shares.frequency.clip(0, 1)
         high = q + (p - q) * share * self._place

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from sottovoce.core.lazy import numpy as np
 from sottovoce.core.lazy import scipy
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     Floats = NDArray[np.float64]
 
 MAX_CELLS = 2**19
-"""Cells that a law is made of; of a still larger table, some cohorts stand for all."""
+"""A law is worked out from at most so many cells. Of a larger table, some of the cohorts are used."""
 
 POINTS_PER_DEVIATION = 16
 """Cells are moved to a grid of so many points to the standard deviation of one of them."""
@@ -30,12 +30,13 @@ MIN_TAIL, MAX_TAIL = 1e-9, 0.4
 """Between these probabilities the law is that of the transform."""
 
 MAX_TRANSFORM_DEVIATE = 8.0
-"""The normal deviates between which it is worked out: what is beyond is lost in rounding."""
+"""The transform is worked out between these normal deviates: beyond them it is lost in rounding."""
 
 MAX_DEVIATE = 200.0
-POINTS = 40
-MOST = 512
-"""Points of the curve on either side."""
+SADDLE_POINTS = 40
+"""Saddlepoints that are worked out on either side."""
+MAX_CURVE_POINTS = 512
+"""About so many points of the transform are kept on either side."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,7 +48,7 @@ class NullDistribution:
     O. E. Barndorff-Nielsen, Approximate Interval Probabilities, Journal of the Royal Statistical Society B 1990 (r*).
     """
 
-    table: NDArray[Any] | None = None
+    table: NDArray[np.int64 | np.float64] | None = None
     functions: int = 1
 
     @cached_property
@@ -124,7 +125,7 @@ class Pool:
     @cached_property
     def saddles(self) -> tuple[Floats, Floats]:
         """Points and their deviates, all the way out."""
-        tilts = np.geomspace(0.2, MAX_DEVIATE, POINTS)
+        tilts = np.geomspace(0.2, MAX_DEVIATE, SADDLE_POINTS)
         cells: Floats = (self.places * self.step).astype(np.float64)
         found: Floats = np.array([_saddle(cells, self.shares, self.draws, tilt) for tilt in (*-tilts[::-1], *tilts)])
         return _rising(*found[np.isfinite(found).all(axis=1)].T)
@@ -145,7 +146,7 @@ class Pool:
 
 
 def _rising(points: Floats, deviates: Floats) -> tuple[Floats, Floats]:
-    """Those of a curve that lead on."""
+    """The points of a curve at which both the point and its deviate grow."""
     high = np.maximum.accumulate(deviates)
     rising = (np.diff(points, prepend=-np.inf) > 1e-6) & (np.diff(high, prepend=-np.inf) > 1e-6)
     return points[rising], deviates[rising]
@@ -154,7 +155,7 @@ def _rising(points: Floats, deviates: Floats) -> tuple[Floats, Floats]:
 def _side(at: Floats, beyond: Floats, sign: int) -> tuple[Floats, Floats]:
     """The points on one side, from the outside in, and the deviates of what lies beyond them."""
     own = np.flatnonzero((beyond[1:] > MIN_TAIL) & (beyond[1:] < MAX_TAIL) & (sign * at[:-1] < 0))
-    own = own[:: max(own.size // MOST, 1)]
+    own = own[:: max(own.size // MAX_CURVE_POINTS, 1)]
     return at[own], sign * scipy.special.ndtri(beyond[own + 1])
 
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from sottovoce.mechanisms.compound.combine import Part
 
 REPORTS_OF_NOBODY = 1e-9
-"""A part that nobody answered counts as this many reports: next to no weight, and an error beyond all use."""
+"""A part that nobody answered counts as this many reports: it has nearly no weight, and a very large error."""
 
 BLOCK_WEIGHTS = 2**22
 """Weights handled at a time, so that memory does not grow with the number of sums asked for."""

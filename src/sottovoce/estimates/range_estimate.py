@@ -3,8 +3,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
+from sottovoce.core.canonical import JsonObject
 from sottovoce.core.domain import Domain, Label
 from sottovoce.core.errors import ParameterError
 from sottovoce.core.lazy import numpy as np
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 MAX_WEIGHTS = 2**27
-"""Weights held at once: 1 GB."""
+"""Weights that are held in memory at a time: 1 GB."""
 
 SHOWN_ROWS = 64
 """A table has at most this many rows; single values of a longer domain drown in noise anyway."""
@@ -111,7 +112,7 @@ class RangeEstimate(Result):
         ]
         return Quantile(q, *(self.domain.labels[code] for code in codes))
 
-    def quantile_row(self, q: float, level: float = 0.95, population: bool = False) -> dict[str, Any]:
+    def quantile_row(self, q: float, level: float = 0.95, population: bool = False) -> JsonObject:
         """A quantile in the form for JSON."""
         found = self.quantile(q, level, population)
         return {"q": q, "value": found.label, "low": found.low, "high": found.high}

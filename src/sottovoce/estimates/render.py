@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from html import escape
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from sottovoce.core.lazy import load
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+    from numpy.typing import ArrayLike
 
 MISSING = "(missing)"
-ROW_HEIGHT = 0.28
+ROW_HEIGHT_INCHES = 0.28
 INK, ACCENT, TRUTH = "#334155", "#0f766e", "#b45309"
 
 
@@ -44,9 +46,9 @@ def html_table(header: Sequence[str], rows: Sequence[Sequence[str]], caption: st
     return f"<table><caption>{escape(caption)}</caption><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
 
 
-def panels(rows: Sequence[int]) -> tuple[Any, list[Any]]:
+def panels(rows: Sequence[int]) -> tuple[Figure, list[Axes]]:
     """A figure with one chart below another, each as high as its rows need, and the axes of each."""
-    heights = [1.2 + ROW_HEIGHT * count for count in rows]
+    heights = [1.2 + ROW_HEIGHT_INCHES * count for count in rows]
     figure = load("matplotlib.figure").Figure(figsize=(7, sum(heights)), layout="constrained")
     load("matplotlib.backends.backend_agg").FigureCanvasAgg(figure)
     axes = figure.subplots(len(rows), 1, squeeze=False, gridspec_kw={"height_ratios": heights})
@@ -55,13 +57,13 @@ def panels(rows: Sequence[int]) -> tuple[Any, list[Any]]:
 
 def interval_plot(
     labels: Sequence[str],
-    values: Any,
-    low: Any,
-    high: Any,
+    values: ArrayLike,
+    low: ArrayLike,
+    high: ArrayLike,
     *,
     xlabel: str,
     title: str,
-    truth: Any = None,
+    truth: ArrayLike | None = None,
     ax: Axes | None = None,
 ) -> Axes:
     """A dot and its interval for each label, top to bottom; the truth, where it is known, as a tick."""

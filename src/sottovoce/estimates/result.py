@@ -4,17 +4,21 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from dataclasses import asdict, fields
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
+from dataclasses import Field, asdict, fields
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, Protocol, TypeVar, overload
 
+from sottovoce.core.canonical import JsonObject
 from sottovoce.core.errors import DomainError, ParameterError
 from sottovoce.core.lazy import load
 from sottovoce.estimates.render import html_table, interval_plot, label_text, text_table
 
 if TYPE_CHECKING:
+    import pandas as pd
+    import polars as pl
     from matplotlib.axes import Axes
 
 SHOWN_ROWS = 25
+"""A printed table has at most so many rows."""
 PLOTTED_ROWS = 200
 FRAMES = ("pandas", "polars", "arrow")
 FORMATS = {
@@ -24,14 +28,29 @@ FORMATS = {
 HEADINGS = {"counts": "count"}
 """How a column is called in a table for people, where that is not its name."""
 
-R = TypeVar("R")
+
+class ResultRow(Protocol):
+    """A row of a result: a dataclass that begins with `label` and ends with `stderr`, `low` and `high`."""
+
+    __dataclass_fields__: ClassVar[dict[str, Field[Any]]]
+
+    @property
+    def label(self) -> object: ...
+    @property
+    def stderr(self) -> float: ...
+    @property
+    def low(self) -> float: ...
+    @property
+    def high(self) -> float: ...
+
+
+R = TypeVar("R", bound=ResultRow)
 
 
 class Result(ABC):
     """Estimates that carry their errors. A subclass makes the rows; this class shows them.
 
-    A row is a dataclass that begins with `label` and ends with `stderr`, `low`, `high`; `measure` names the column
-    that the interval is about.
+    `measure` names the column that the interval is about.
     """
 
     measure: ClassVar[str]
@@ -41,7 +60,7 @@ class Result(ABC):
     steps: tuple[str, ...] = ()
 
     @abstractmethod
-    def rows(self, level: float = 0.95, simultaneous: bool = False, population: bool = False) -> Sequence[Any]:
+    def rows(self, level: float = 0.95, simultaneous: bool = False, population: bool = False) -> Sequence[ResultRow]:
         """One row for each thing estimated, with an interval at the level."""
 
     @property
@@ -52,14 +71,27 @@ class Result(ABC):
         parts += ["SIMULATED with a seed: not private"] if self.simulated else []
         return "; ".join(parts)
 
+    @overload
+    def to_frame(
+        self,
+        kind: Literal["pandas"] = "pandas",
+        level: float = 0.95,
+        simultaneous: bool = False,
+        population: bool = False,
+    ) -> pd.DataFrame: ...
+    @overload
+    def to_frame(
+        self, kind: Literal["polars"], level: float = 0.95, simultaneous: bool = False, population: bool = False
+    ) -> pl.DataFrame: ...
+    @overload
+    def to_frame(self, kind: str, level: float = 0.95, simultaneous: bool = False, population: bool = False) -> Any: ...
     def to_frame(
         self, kind: str = "pandas", level: float = 0.95, simultaneous: bool = False, population: bool = False
     ) -> Any:
         """A data frame: pandas, Polars or Arrow."""
         if kind not in FRAMES:
             raise ParameterError(f"kind must be one of {', '.join(FRAMES)}, got {kind!r}")
-        rows = self.rows(level, simultaneous, population)
-        columns = {field.name: [getattr(row, field.name) for row in rows] for field in fields(rows[0])}
+        columns = self._columns(level, simultaneous, population)
         types = {type(label) for label in columns["label"] if label is not None}
         if len(types) > 1 or tuple in types:
             columns["label"] = [label_text(label) for label in columns["label"]]
@@ -67,7 +99,12 @@ class Result(ABC):
             return load("pyarrow").table(columns)
         return load(kind).DataFrame(columns)
 
-    def to_dict(self, level: float = 0.95, simultaneous: bool = False, population: bool = False) -> dict[str, Any]:
+    def _columns(self, level: float, simultaneous: bool, population: bool) -> dict[str, list[object]]:
+        """The rows as columns, by their names."""
+        rows = self.rows(level, simultaneous, population)
+        return {field.name: [getattr(row, field.name) for row in rows] for field in fields(rows[0])}
+
+    def to_dict(self, level: float = 0.95, simultaneous: bool = False, population: bool = False) -> JsonObject:
         """A form for JSON."""
         return {
             "n": self.n,
@@ -133,13 +170,16 @@ class Labelled(Result, Generic[R]):
     if TYPE_CHECKING:  # Some subclasses store them, others derive them.
 
         @property
-        def labels(self) -> Sequence[Any]: ...
+        def labels(self) -> Sequence[object]: ...
+
+    @abstractmethod
+    def rows(self, level: float = 0.95, simultaneous: bool = False, population: bool = False) -> Sequence[R]:
+        """One row for each label, in the same order."""
 
     def __getitem__(self, label: object) -> R:
         if label not in self.labels:
             raise DomainError(f"the estimate has no {self.thing} {label!r}")
-        row: R = self.rows()[self.labels.index(label)]
-        return row
+        return self.rows()[self.labels.index(label)]
 
     def __len__(self) -> int:
         return len(self.labels)

@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import product
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from sottovoce.core.domain import Attributes
 from sottovoce.core.errors import ParameterError
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from sottovoce.mechanisms.compound.combine import Composition, Mixture
 
 MAX_WEIGHTS = 2**27
-"""Weights held at once: 1 GB."""
+"""Weights that are held in memory at a time: 1 GB."""
 
 Table = Callable[[tuple[int, ...]], "tuple[NDArray[np.float64], ...]"]
 """From the places of attributes to the frequencies of their combinations, unbiased and as a distribution, and the
@@ -79,7 +79,7 @@ class SeveralEstimate(Result):
 
 
 def sampled(
-    domain: Attributes, asked: Sequence[tuple[int, ...]], combination: Mixture, tally: Tally[Any]
+    domain: Attributes, asked: Sequence[tuple[int, ...]], combination: Mixture, tally: Tally[Result]
 ) -> SeveralEstimate:
     """From parts that ask about some attributes each: all that ask about the wanted ones are averaged."""
     parts = zip(combination.parts, combination.slices(tally.cells), strict=True)
@@ -113,7 +113,7 @@ def _rows(sizes: Sequence[int], asked: tuple[int, ...], places: tuple[int, ...])
     return np.equal(own, wanted).astype(np.float64)
 
 
-def split(domain: Attributes, combination: Composition, tally: Tally[Any]) -> SeveralEstimate:
+def split(domain: Attributes, combination: Composition, tally: Tally[Result]) -> SeveralEstimate:
     """From reports on all attributes: the mean of a product of unbiased corrections.
 
     A report adds the product over the attributes of (S - q) / (p - q), where S says whether it supports the value.

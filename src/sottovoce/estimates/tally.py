@@ -7,19 +7,21 @@ and an estimate costs the same after a billion reports as after ten.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
+from collections.abc import Callable, Iterable, Iterator
+from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
 
+from sottovoce.core.canonical import JsonObject
 from sottovoce.core.domain.columns import as_arrow
 from sottovoce.core.errors import ParameterError, ReportError
 from sottovoce.core.kernels import PART_ROWS
 from sottovoce.core.kernels.threads import cores, side_by_side
 from sottovoce.core.lazy import numpy as np
-from sottovoce.core.reports import Index, Report, Reports, Shape
+from sottovoce.core.reports import Index, Report, ReportArray, Reports, Shape
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from sottovoce.estimates.result import Result
 
 MAX_CELLS = 2**28
 MAX_N = 2**53
@@ -27,10 +29,12 @@ REPORTS_PER_OUTCOME = 64
 """Count outcomes first when a column has at least this many reports per possible outcome."""
 SHARES_PER_THREAD = 4
 """A long column is cut into so many shares for each thread, so that a slow thread leaves some to others."""
-SMALL_COUNTS_BYTES, PIECE_BYTES = 2**20, 2**22
-"""With more bytes of counts, a thread has one share. Parts of a column are joined up to so many bytes of reports."""
+SMALL_COUNTS_BYTES = 2**20
+"""If the counts have more bytes than that, a thread has one share only."""
+PIECE_BYTES = 2**22
+"""Small parts of a column are joined, up to so many bytes of reports."""
 
-R = TypeVar("R", covariant=True)
+R = TypeVar("R", bound="Result", covariant=True)
 
 
 class Countable(Protocol[R]):
@@ -42,10 +46,10 @@ class Countable(Protocol[R]):
     def cells(self) -> int: ...
     @property
     def marks(self) -> int | None: ...
-    def to_dict(self) -> dict[str, Any]: ...
-    def _count(self, data: NDArray[Any]) -> NDArray[np.int64]: ...
-    def _places(self, data: NDArray[Any]) -> Iterable[NDArray[Any]]: ...
-    def _estimate(self, tally: Tally[Any]) -> R: ...
+    def to_dict(self) -> JsonObject: ...
+    def _count(self, data: ReportArray) -> NDArray[np.int64]: ...
+    def _places(self, data: ReportArray) -> Iterable[ReportArray]: ...
+    def _estimate(self, tally: Tally[Result]) -> R: ...
 
 
 class Tally(Generic[R]):
@@ -71,7 +75,7 @@ class Tally(Generic[R]):
         """Count one report."""
         return self.add_many([self.mechanism.shape.check(report)])
 
-    def add_many(self, reports: Reports | Iterable[Report] | NDArray[Any]) -> Tally[R]:
+    def add_many(self, reports: Reports | Iterable[Report] | ReportArray) -> Tally[R]:
         """Count a column of reports. If one of them is refused, none is counted."""
         parts, simulated = self._parts(reports), isinstance(reports, Reports) and reports.simulated
         n = sum(map(len, parts))
@@ -80,12 +84,13 @@ class Tally(Generic[R]):
             counting.counts += counted
         return self.add_counts(counting.cells(), n, simulated)
 
-    def _parts(self, reports: Any) -> list[NDArray[Any]]:
+    def _parts(self, reports: object) -> list[ReportArray]:
         """A column of reports as NumPy sees it, in the parts that it comes in. Some are yet to be checked."""
         shape = self.mechanism.shape
         if isinstance(reports, Reports):
-            if reports.mechanism != self.mechanism:
-                raise ReportError(f"reports of {reports.mechanism!r} cannot be counted for {self.mechanism!r}")
+            made_by: object = reports.mechanism
+            if made_by != self.mechanism:
+                raise ReportError(f"reports of {made_by!r} cannot be counted for {self.mechanism!r}")
             reports = reports.data
         if (arrow := as_arrow(reports)) is not None:
             parts = [shape.from_arrow(part) for part in arrow.chunks]
@@ -115,7 +120,7 @@ class Tally(Generic[R]):
             raise ReportError(f"{other!r:.200} cannot be merged into a tally of {self.mechanism!r}")
         return self.add_counts(other.cells, other.n, other.simulated)
 
-    def estimate(self, **options: Any) -> R:
+    def estimate(self, **options: object) -> R:
         """What the reports tell, with its errors: an `Estimate` of frequencies, or what else the mechanism is for.
 
         Options are for mechanisms that need them: where no values are listed, say which ones are asked about.
@@ -125,11 +130,10 @@ class Tally(Generic[R]):
         if not options:
             return self.mechanism._estimate(self)
         _check_options(self.mechanism, options)
-        make: Any = self.mechanism._estimate
-        estimate: R = make(self, **options)
-        return estimate
+        make: Callable[..., R] = self.mechanism._estimate
+        return make(self, **options)
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> JsonObject:
         """A form for JSON that `Tally.from_dict` reads back."""
         return {
             "mechanism": self.mechanism.to_dict(),
@@ -139,7 +143,7 @@ class Tally(Generic[R]):
         }
 
     @classmethod
-    def from_dict(cls, data: dict[str, Any], mechanism: Countable[R]) -> Tally[R]:
+    def from_dict(cls, data: JsonObject, mechanism: Countable[R]) -> Tally[R]:
         """A tally that was written down for just this mechanism."""
         if not isinstance(data, dict) or set(data) != {"mechanism", "n", "cells", "simulated"}:
             raise ReportError(f"a tally must have the fields mechanism, n, cells and simulated, got {data!r:.80}")
@@ -172,7 +176,9 @@ class Tally(Generic[R]):
 
 
 class Counting:
-    """Cells of a tally under way. Of few outcomes each is counted first, and what it adds to the cells is found once.
+    """The cells of a tally while reports are counted.
+
+    If there are few outcomes, it counts how often each occurs, and finds only once which cells an outcome adds to.
 
     >>> from sottovoce import Subset
     >>> m, reports = Subset(6, epsilon=1.0), [3, 1, 3, 14]
@@ -182,23 +188,23 @@ class Counting:
     np.True_
     """
 
-    def __init__(self, mechanism: Countable[Any], expected: int) -> None:
+    def __init__(self, mechanism: Countable[Result], expected: int) -> None:
         self._mechanism, shape = mechanism, mechanism.shape
         self._few = shape if isinstance(shape, Index) and REPORTS_PER_OUTCOME * shape.outcomes <= expected else None
         cells = self._few.outcomes if self._few else mechanism.cells
         self.counts: NDArray[np.int64] = np.zeros(cells, dtype=np.int64)
 
-    def add(self, reports: NDArray[Any]) -> None:
+    def add(self, reports: ReportArray) -> None:
         self.counts += self.counted([reports])
 
-    def shares(self, parts: list[NDArray[Any]], n: int) -> list[list[NDArray[Any]]]:
-        """What threads have to do side by side."""
+    def shares(self, parts: list[ReportArray], n: int) -> list[list[ReportArray]]:
+        """The shares of a column of n reports that threads count side by side."""
         if n <= PART_ROWS:
             return [parts] if n else []
         count = cores() * (SHARES_PER_THREAD if self.counts.nbytes <= SMALL_COUNTS_BYTES else 1)
         return list(_shares(parts, max(PART_ROWS, self.counts.size, -(-n // count))))
 
-    def counted(self, parts: list[NDArray[Any]]) -> NDArray[np.int64]:
+    def counted(self, parts: list[ReportArray]) -> NDArray[np.int64]:
         """What parts of a column would add to the counts. They are checked."""
         counts, size, shape = np.zeros_like(self.counts), self.counts.size, self._mechanism.shape
         step = max(PART_ROWS, size)
@@ -220,9 +226,10 @@ class Counting:
         return cells.astype(np.int64)
 
 
-def _shares(parts: list[NDArray[Any]], size: int) -> Iterator[list[NDArray[Any]]]:
+def _shares(parts: list[ReportArray], size: int) -> Iterator[list[ReportArray]]:
     """The column that some parts make up, in shares of one size, each of which is a list of parts."""
-    share, room = list[Any](), size
+    share: list[ReportArray] = []
+    room = size
     for part in parts:
         at = 0
         while at < len(part):
@@ -235,9 +242,10 @@ def _shares(parts: list[NDArray[Any]], size: int) -> Iterator[list[NDArray[Any]]
         yield share
 
 
-def _pieces(parts: list[NDArray[Any]], size: int) -> Iterator[NDArray[Any]]:
-    """Parts as they lie, but for small ones in a row: these are put together, until they are of some size."""
-    small, room = list[Any](), size
+def _pieces(parts: list[ReportArray], size: int) -> Iterator[ReportArray]:
+    """Large parts as they are. Small parts that follow one another are joined into pieces of about this size."""
+    small: list[ReportArray] = []
+    room = size
     for part in parts:
         if small and len(part) > room:
             yield np.concatenate(small)
@@ -251,7 +259,7 @@ def _pieces(parts: list[NDArray[Any]], size: int) -> Iterator[NDArray[Any]]:
         yield np.concatenate(small) if len(small) > 1 else small[0]
 
 
-def _check_options(mechanism: Any, options: dict[str, Any]) -> None:
+def _check_options(mechanism: Countable[Result], options: dict[str, object]) -> None:
     known = list(inspect.signature(mechanism._estimate).parameters)[1:]
     odd = next((name for name in options if name not in known), None)
     if odd is not None:

@@ -12,27 +12,31 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable
 from dataclasses import fields
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 
-from sottovoce.core.domain import Domain
-from sottovoce.core.domain.columns import as_column, is_divisible
+from sottovoce.core.canonical import JsonObject
+from sottovoce.core.domain import AnswerDomain, Domain
+from sottovoce.core.domain.columns import Column, as_column, is_divisible
 from sottovoce.core.errors import ParameterError
 from sottovoce.core.kernels import PART_ROWS, occurrences
 from sottovoce.core.kernels.threads import side_by_side
 from sottovoce.core.lazy import numpy as np
 from sottovoce.core.randomness import SYSTEM, Keystream, Source, blur_time
-from sottovoce.core.reports import Report, Reports, Shape
+from sottovoce.core.reports import Report, ReportArray, Reports, Shape
 from sottovoce.estimates.tally import Tally
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from sottovoce.core.domain import Label
     from sottovoce.estimates import Result
+
+Code: TypeAlias = Any
+"""What the domain makes of an answer before it is randomized: a number, or for some mechanisms over texts their bytes.
+Each mechanism says which."""
 
 MAX_CHANNEL_ENTRIES = 2**20
 ROWS_AT_ONCE, REPORT_BYTES_AT_ONCE = 2**17, 2**23
-"""Answers randomized at a time, and bytes of reports, so that the work stays near the processor."""
+"""Answers that are randomized at a time, and bytes of reports: so few that they fit into the processor's cache."""
 
 
 class Mechanism(ABC):
@@ -44,8 +48,8 @@ class Mechanism(ABC):
     """The kinds of survey question that may name it as their mechanism."""
     question_names: ClassVar[tuple[str, ...]] = ()
     """How a question names it, if that is not by its name."""
-    domain_type: ClassVar[type[Any]] = Domain
-    domain: Any
+    domain_type: ClassVar[type[AnswerDomain]] = Domain
+    domain: AnswerDomain
 
     # What a mechanism declares.
 
@@ -64,7 +68,7 @@ class Mechanism(ABC):
         """Bits in one report."""
         return self.shape.bits
 
-    def channel(self) -> dict[Label, dict[Report, Fraction]]:
+    def channel(self) -> dict[object, dict[Report, Fraction]]:
         """The exact law: the probability of each report, for each value. For small mechanisms only."""
         cells = self.domain.size * 2**self.bits
         if cells > MAX_CHANNEL_ENTRIES:
@@ -72,7 +76,7 @@ class Mechanism(ABC):
             raise ParameterError(f"a channel must have at most 2^20 entries to be listed, got about {about}")
         return {label: self._law(code) for code, label in self._codes()}
 
-    def _codes(self) -> Iterable[tuple[int, Any]]:
+    def _codes(self) -> Iterable[tuple[int, object]]:
         """Every value of the domain with its code."""
         return enumerate(self.domain.labels)
 
@@ -103,7 +107,7 @@ class Mechanism(ABC):
 
     # What a simulation or a data scientist does.
 
-    def randomize_many(self, values: Any, seed: int | Keystream | None = None, first_row: int = 1) -> Reports:
+    def randomize_many(self, values: Column, seed: int | Keystream | None = None, first_row: int = 1) -> Reports:
         """A column of reports, one for each answer. A seed is for simulation only, and the reports say so.
 
         An error names its row, counted from `first_row`: a long column may come in parts.
@@ -127,15 +131,15 @@ class Mechanism(ABC):
         side_by_side(fill, parts, [stream.split() for _ in parts] if len(parts) > 1 else [stream])
         return Reports(self, data, stream.simulated)
 
-    def _encode_many(self, values: Any, stream: Keystream, first_row: int) -> NDArray[np.int64]:
+    def _encode_many(self, values: Column, stream: Keystream, first_row: int) -> NDArray[np.int64]:
         codes: NDArray[np.int64] = self.domain.encode_many(values, first_row)
         return codes
 
     @abstractmethod
-    def _perturb_into(self, codes: NDArray[np.int64], stream: Keystream, out: NDArray[Any]) -> None:
+    def _perturb_into(self, codes: NDArray[np.int64], stream: Keystream, out: ReportArray) -> None:
         """Fill a column of reports, one for each code. It lies in one piece."""
 
-    def _perturb_many(self, codes: NDArray[np.int64], stream: Keystream) -> NDArray[Any]:
+    def _perturb_many(self, codes: NDArray[np.int64], stream: Keystream) -> ReportArray:
         """The same as a column of its own. Numbers have 64 bits and a sign, so that they can be worked with."""
         out = self.shape.empty(len(codes), wide=True)
         self._perturb_into(codes, stream, out)
@@ -143,7 +147,7 @@ class Mechanism(ABC):
 
     # What a collector does.
 
-    def tally(self) -> Tally[Any]:
+    def tally(self) -> Tally[Result]:
         """An empty tally for this mechanism's reports."""
         return Tally(self)
 
@@ -157,11 +161,11 @@ class Mechanism(ABC):
         """To how many cells a report adds one; None if that varies."""
         return 1
 
-    def _places(self, data: NDArray[Any]) -> Iterable[NDArray[Any]]:
+    def _places(self, data: ReportArray) -> Iterable[ReportArray]:
         """Columns of cells to which numbered reports add one. Unless something else is said, they are their numbers."""
         return (data,)
 
-    def _count(self, data: NDArray[Any]) -> NDArray[np.int64]:
+    def _count(self, data: ReportArray) -> NDArray[np.int64]:
         """Checked reports, counted into cells. Reports of bits have a way of their own."""
         columns = iter(self._places(data))
         total = occurrences(next(columns), self.cells)
@@ -170,18 +174,18 @@ class Mechanism(ABC):
         return total
 
     @abstractmethod
-    def _estimate(self, tally: Tally[Any]) -> Result:
+    def _estimate(self, tally: Tally[Result]) -> Result:
         """What the counts tell about the answers."""
 
     # What travels.
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> JsonObject:
         """A form for JSON that `mechanism` reads back. Probabilities are exact as JSON numbers."""
         parameters = {field.name: _to_json(getattr(self, field.name)) for field in fields(self)}  # type: ignore[arg-type]
         return {"mechanism": self.name, **parameters, "epsilon": self.epsilon}
 
     @classmethod
-    def from_dict(cls, data: dict[str, Any]) -> Mechanism:
+    def from_dict(cls, data: JsonObject) -> Mechanism:
         """The mechanism that a dict describes. A dict that claims less than it costs is refused."""
         names = [field.name for field in fields(cls)]  # type: ignore[arg-type]
         expected = {"mechanism", *names, "epsilon"}
@@ -206,7 +210,7 @@ class Mechanism(ABC):
         """A mechanism from its fields, all of them checked. Most constructors take these as they are."""
         return cls(**parameters)
 
-    def _freeze(self, **parameters: Any) -> None:
+    def _freeze(self, **parameters: object) -> None:
         """Set the fields of a frozen dataclass, once, from its own constructor."""
         for name, value in parameters.items():
             object.__setattr__(self, name, value)

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from importlib import import_module
-from typing import Any
 
 from sottovoce.core.domain import Domain
 from sottovoce.core.errors import ParameterError, SottovoceError
@@ -47,8 +46,8 @@ def build(name: str, domain: Domain, epsilon: float, max_bits: int | None = None
         return choose(domain, epsilon, max_bits=max_bits)
     if name not in FREQUENCIES:
         raise ParameterError(f"a mechanism must be auto or one of {', '.join(FREQUENCIES)}, got {name!r}")
-    make: Any = FREQUENCIES[name]  # Each has a constructor of its own; these two arguments they have in common.
-    built: Pure = make(domain=domain, epsilon=epsilon)
+    make: Callable[..., Pure] = FREQUENCIES[name]  # All constructors have these two arguments in common.
+    built = make(domain=domain, epsilon=epsilon)
     if max_bits is not None and built.bits > max_bits:
         raise ParameterError(
             f"{name} takes {built.bits} bits for {domain.size} values, more than max_bits = {max_bits}"
@@ -56,7 +55,7 @@ def build(name: str, domain: Domain, epsilon: float, max_bits: int | None = None
     return built
 
 
-def mechanism(data: Mapping[str, Any]) -> Mechanism:
+def mechanism(data: Mapping[str, object]) -> Mechanism:
     """The mechanism that `to_dict` wrote down. What does not add up is refused.
 
     >>> from sottovoce.mechanisms import KRR

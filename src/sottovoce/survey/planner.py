@@ -179,8 +179,8 @@ def _opened(chosen: PlannedPrecision) -> Mechanism | Direct:
     """The same question without noise, where planning knows it; otherwise the mechanism itself."""
     if not chosen.known:
         return chosen.mechanism
-    design: Mechanism | Direct = plan(chosen.mechanism, n=1).family.at(math.inf).design
-    return design
+    openly = plan(chosen.mechanism, n=1).family.at(math.inf).design
+    return openly if isinstance(openly, Direct | Mechanism) else chosen.mechanism
 
 
 def _others(asked: PlannedQuestion) -> dict[str, PlannedPrecision]:

@@ -13,7 +13,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator
 from fractions import Fraction
 from itertools import islice
-from typing import Any
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,13 +23,17 @@ from sottovoce.core.domain import Keyed, Options, Scale, Text
 from sottovoce.core.errors import ParameterError
 from sottovoce.core.privacy import log_above
 from sottovoce.core.reports import Bits, Report, Reports
+from sottovoce.estimates import Result
 from sottovoce.estimates.tally import Counting, Tally
 from sottovoce.mechanisms.base import Mechanism
 from sottovoce.mechanisms.frequency.pure import Pure
 from sottovoce.mechanisms.longitudinal.base import Longitudinal
 from sottovoce.testing.draws import column_of_one, every_draw
-from sottovoce.testing.execution_trace import public_part, traces
+from sottovoce.testing.execution_trace import Instructions, public_part, traces
 from sottovoce.testing.rules import require
+
+Value = TypeVar("Value")
+Law = TypeVar("Law")
 
 
 def check_law_is_a_distribution(m: Mechanism) -> None:
@@ -59,7 +63,7 @@ def check_supports_have_p_and_q(m: Pure) -> None:
             require(probability == declared, "a report supports the true value with probability p, any other with q")
 
 
-def some(laws: dict[Any, Any]) -> list[tuple[Any, Any]]:
+def some(laws: dict[Value, Law]) -> list[tuple[Value, Law]]:
     """All values with their laws; of more than 32, every fourth."""
     return list(laws.items())[:: 4 if len(laws) > 32 else 1]
 
@@ -82,8 +86,8 @@ def check_time_tells_nothing(m: Mechanism) -> None:
     for _ in range(40):
         for value in values:
             m.randomize(value)  # What is worked out once is worked out now.
-    seen: dict[Any, set[Any]] = defaultdict(set)
-    reports = set()
+    seen: dict[int, set[tuple[Instructions, tuple[int, ...]]]] = defaultdict(set)
+    reports: set[Report] = set()
     for value in values:
         for report, instructions, asked in traces(m, value, runs=24):
             seen[public_part(m, report)].add((instructions, asked))
@@ -104,9 +108,9 @@ def check_all_answers_take_the_same_way(m: Mechanism) -> None:
         require(len(ways) == 1, "with the same draws, every answer leads to the same instructions")
 
 
-def unusual_answers(m: Mechanism) -> list[Any]:
+def unusual_answers(m: Mechanism) -> list[object]:
     """Both ends and others; empty, full and missing answers, in all plain types."""
-    domain: Any = m.domain
+    domain = m.domain
     if isinstance(domain, Text):
         texts = ["a", "é", "日本", "\U0001f600", "a" * domain.max_bytes, "é" * (domain.max_bytes // 2)]
         longer = [*texts, "é" * domain.max_bytes, "日" * domain.max_bytes] if domain.longer == "cut" else texts
@@ -174,7 +178,7 @@ def _distinct(reports: Reports) -> Iterator[tuple[Report, int]]:
     return zip(Reports(reports.mechanism, reports.data[first], reports.simulated), counts.tolist(), strict=True)
 
 
-def chi_square_tail(observed: NDArray[Any], expected: NDArray[Any]) -> float:
+def chi_square_tail(observed: NDArray[np.int64], expected: NDArray[np.float64]) -> float:
     """The p-value; outcomes are pooled, rarest first, until each pool expects at least 10."""
     order = np.argsort(expected)
     pools = np.minimum(np.floor(np.cumsum(expected[order]) / 10), np.floor(expected.sum() / 10) - 1).astype(int)
@@ -189,7 +193,7 @@ def check_merges_are_exact(m: Mechanism) -> None:
     a, b, c = ([part[i] for i in range(len(part))] for part in (reports[:200], reports[200:201], reports[201:]))
     whole = m.tally().add_many(np.asarray(reports))
 
-    def tally(part: list[Report]) -> Tally[Any]:
+    def tally(part: list[Report]) -> Tally[Result]:
         return m.tally().add_many(part)
 
     require(tally(a).merge(tally(b)).merge(tally(c)) == whole, "parts of a column merge to the whole")

@@ -7,15 +7,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from fractions import Fraction
-from typing import Any, TypeVar
+from typing import NoReturn, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from sottovoce.core.kernels import UNUSED_BITS
 from sottovoce.core.privacy import GRID, Probability
 from sottovoce.core.randomness import Keystream, Source, heads, threshold
+from sottovoce.core.reports import ReportArray
 from sottovoce.mechanisms.base import Mechanism
-from sottovoce.testing.rules import TooLargeToCheckError, require
+from sottovoce.testing.rules import BrokenRule, TooLargeToCheckError, require
 
 Drawn = TypeVar("Drawn")
 
@@ -86,17 +88,17 @@ class SingleAnswerStream(Keystream):
     def __init__(self, source: Source, length: int) -> None:
         self.source, self.length = source, length
 
-    def words(self, count: int) -> Any:
-        require(False, "a column that can be enumerated must draw by bernoulli, below and coin_rows only")
+    def words(self, count: int) -> NoReturn:
+        raise BrokenRule("a column that can be enumerated must draw by bernoulli, below and coin_rows only")
 
-    def bernoulli(self, p: Probability, count: int) -> Any:
+    def bernoulli(self, p: Probability, count: int) -> NDArray[np.bool_]:
         return np.array([self.source.bernoulli(p) for _ in range(count)])
 
-    def below(self, k: int, count: int) -> Any:
+    def below(self, k: int, count: int) -> NDArray[np.int64]:
         return np.array([self.source.below(k) for _ in range(count)], dtype=np.int64)
 
-    def columns(self, count: int, *needs: Probability | int) -> Any:
-        """The last word of all that are heads, or the first one that is tails; words of the last run of multiples."""
+    def columns(self, count: int, *needs: Probability | int) -> list[NDArray[np.uint64]]:
+        """Words at the edge: the last that is heads or the first that is tails; for numbers, those of the last run."""
         return [np.array(list(self._words(need, count)), dtype=np.uint64) for need in needs]
 
     def _words(self, need: Probability | int, count: int) -> Iterator[int]:
@@ -104,14 +106,14 @@ class SingleAnswerStream(Keystream):
             return ((GRID // need * need - need + int(rest)) << UNUSED_BITS for rest in self.below(need, count))
         return (heads(need) - int(head) for head in self.bernoulli(need, count))
 
-    def coin_rows(self, p: Probability, rows: Any) -> Any:
+    def coin_rows(self, p: Probability, rows: NDArray[np.uint8]) -> NDArray[np.uint8]:
         heads = [at >= self.length or self.source.bernoulli(p) for at in range(8 * rows.shape[1])]
         require(len(rows) == 1, "one answer has one row of coins")
         rows[:] = np.packbits([heads], axis=1, bitorder="little")
         return rows
 
 
-def column_of_one(m: Mechanism, code: int, source: Source) -> Any:
+def column_of_one(m: Mechanism, code: int, source: Source) -> ReportArray:
     """The column that one answer becomes, with the draws of a source."""
     column = m.shape.empty(1)
     m._perturb_into(np.array([code]), SingleAnswerStream(source, m.bits), column)

@@ -8,18 +8,24 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType
-from typing import Any
+from typing import TYPE_CHECKING, TypeAlias, TypeVar
 from unittest import mock
 
+from sottovoce.core.reports import Report
 from sottovoce.mechanisms import DBitFlip
 from sottovoce.mechanisms.base import Mechanism
 from sottovoce.mechanisms.compound.combine import Combined, Mixture
 
-Instructions = tuple[tuple[str, int], ...]
+if TYPE_CHECKING:
+    from _typeshed import TraceFunction
+
+T = TypeVar("T")
+
+Instructions: TypeAlias = tuple[tuple[str, int], ...]
 """The name of a function and the place of an instruction in it, one after another."""
 
 
-def traces(m: Mechanism, value: Any, runs: int) -> Iterator[tuple[Any, Instructions, tuple[int, ...]]]:
+def traces(m: Mechanism, value: object, runs: int) -> Iterator[tuple[Report, Instructions, tuple[int, ...]]]:
     """Of several calls: the report, what was executed, and how many bytes the operating system was asked for."""
     for seed in range(runs):
         chance, asked = random.Random(seed), list[int]()
@@ -33,7 +39,7 @@ def traces(m: Mechanism, value: Any, runs: int) -> Iterator[tuple[Any, Instructi
         yield report, instructions, tuple(asked)
 
 
-def traced(run: Callable[[], Any], packages: frozenset[str]) -> tuple[Any, Instructions]:
+def traced(run: Callable[[], T], packages: frozenset[str]) -> tuple[T, Instructions]:
     """What a call returns, and the instructions it executed in these packages."""
     instructions: list[tuple[str, int]] = []
     with _written_down(instructions, packages):
@@ -45,12 +51,12 @@ def traced(run: Callable[[], Any], packages: frozenset[str]) -> tuple[Any, Instr
 def _written_down(into: list[tuple[str, int]], packages: frozenset[str]) -> Iterator[None]:
     """Every instruction in a function of these packages."""
 
-    def instruction(frame: FrameType, event: str, _: Any) -> Any:
+    def instruction(frame: FrameType, event: str, _: object) -> TraceFunction:
         if event == "opcode":
             into.append((frame.f_code.co_qualname, frame.f_lasti))
         return instruction
 
-    def call(frame: FrameType, event: str, _: Any) -> Any:
+    def call(frame: FrameType, event: str, _: object) -> TraceFunction | None:
         module = frame.f_globals.get("__name__", "builtins")
         if module.partition(".")[0] not in packages or module == __name__:
             return None
@@ -74,11 +80,11 @@ def packages_of(m: Mechanism) -> frozenset[str]:
     return frozenset(written_in - (sys.stdlib_module_names - {"builtins"}))
 
 
-def public_part(m: Mechanism, report: Any) -> int:
+def public_part(m: Mechanism, report: Report) -> int:
     """Which part of a mixture a report names, or which values a device drew for good; 0 for other mechanisms."""
     if isinstance(m, DBitFlip):
         return int(report) >> m.sampled
     combination = m._combination if isinstance(m, Combined) else None
-    if not isinstance(combination, Mixture):
+    if not isinstance(combination, Mixture) or isinstance(report, bytes):
         return 0
     return sum(report >= start for start in combination.starts[1:])

@@ -10,7 +10,7 @@ import math
 from collections import defaultdict
 from fractions import Fraction
 from itertools import islice, pairwise, product
-from typing import Any, NamedTuple
+from typing import NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
 
@@ -25,10 +25,18 @@ from sottovoce.testing.contract import chi_square_tail
 from sottovoce.testing.draws import every_draw
 from sottovoce.testing.rules import require
 
-History = tuple[Any, ...]
+History: TypeAlias = tuple[object, ...]
 """The answers of a person, wave by wave."""
-Pattern = tuple[int, ...]
+Pattern: TypeAlias = tuple[int, ...]
 """For each wave of a history the first wave with the same answer. No mechanism has a say in what it is."""
+
+
+Move: TypeAlias = tuple[Report, str, float]
+"""One wave of a device: its report, its memory afterwards as JSON, and what it charged."""
+Path: TypeAlias = tuple[tuple[Report, ...], str, tuple[float, ...]]
+"""Several waves: the reports, the memory afterwards as JSON, and what each wave charged."""
+
+Outcome = TypeVar("Outcome")
 
 
 def pattern(history: History) -> Pattern:
@@ -50,18 +58,18 @@ class Moves:
     """Every draw of one wave of a device, looked up by its answer and its memory."""
 
     def __init__(self, m: Longitudinal) -> None:
-        self.m, self.known = m, dict[tuple[Any, str, bool], list[tuple[Any, Fraction]]]()
+        self.m, self.known = m, dict[tuple[object, str, bool], list[tuple[Move, Fraction]]]()
 
-    def __call__(self, value: Any, memory: str, last: bool) -> list[tuple[Any, Fraction]]:
+    def __call__(self, value: object, memory: str, last: bool) -> list[tuple[Move, Fraction]]:
         """What may be sent, kept and charged, with its probability. What is kept after the last wave is left out."""
         if (value, memory, last) not in self.known:
-            law: dict[Any, Fraction] = defaultdict(Fraction)
+            law: dict[Move, Fraction] = defaultdict(Fraction)
             for step, weight in every_draw(lambda source: self._step(value, memory, last, source)):
                 law[step] += weight
             self.known[value, memory, last] = list(law.items())
         return self.known[value, memory, last]
 
-    def _step(self, value: Any, memory: str, last: bool, source: Source) -> Any:
+    def _step(self, value: object, memory: str, last: bool, source: Source) -> Move:
         step = self.m.step(value, json.loads(memory), source)
         return step.report, "" if last else json.dumps(step.memory, sort_keys=True), step.epsilon
 
@@ -75,9 +83,9 @@ def law_over_time(
     charges: set[float] = set()
     for memory, weight in every_draw(lambda source: json.dumps(m.begin(source), sort_keys=True)):
         public = json.loads(str(memory))[m.remembers[0]]
-        paths: dict[tuple[tuple[Report, ...], str, tuple[float, ...]], Fraction] = {((), str(memory), ()): weight}
+        paths: dict[Path, Fraction] = {((), str(memory), ()): weight}
         for wave, value in enumerate(history, 1):
-            further: dict[Any, Fraction] = defaultdict(Fraction)
+            further: dict[Path, Fraction] = defaultdict(Fraction)
             for (reports, kept, costs), chance in paths.items():
                 for (report, after, cost), each in moves(value, kept, wave == len(history)):
                     further[(*reports, report), after, (*costs, cost)] += chance * each
@@ -88,7 +96,7 @@ def law_over_time(
     return law, [min(charges), max(charges)]
 
 
-def answers(m: Longitudinal) -> list[Any]:
+def answers(m: Longitudinal) -> list[object]:
     """All values; of texts, two whose places differ everywhere, and one that shares those of the first somewhere.
 
     Where the package does not know the places of texts, the first three.
@@ -97,7 +105,7 @@ def answers(m: Longitudinal) -> list[Any]:
         return list(m.domain.labels)
     if not isinstance(m, MemoizedTexts):
         return [text for _, text in islice(m._codes(), 3)]
-    codes: dict[Any, Any] = {text: code for code, text in m._codes()}
+    codes = {text: code for code, text in m._codes()}
     places = {text: [as_set(m._place(code, cohort)) for cohort in range(m.cohorts)] for text, code in codes.items()}
     first = max(places, key=lambda text: len(places[text][0]))
     apart = (text for text in places if all(not a & b for a, b in zip(places[first], places[text], strict=True)))
@@ -105,13 +113,13 @@ def answers(m: Longitudinal) -> list[Any]:
     return [first, other, next(text for text in places if text != first and places[text][0] == places[first][0])]
 
 
-def as_set(place: Any) -> set[int]:
+def as_set(place: int | tuple[int, ...]) -> set[int]:
     return set(place) if isinstance(place, tuple) else {place}
 
 
-def worst_ratio(laws: list[dict[Any, Fraction]]) -> Fraction | None:
+def worst_ratio(laws: list[dict[Outcome, Fraction]]) -> Fraction | None:
     """The largest ratio of two laws; None if it is infinite."""
-    seen = set().union(*laws)
+    seen = {outcome for law in laws for outcome in law}
     if any(len(law) < len(seen) for law in laws):
         return None
     return max((max(law[at] for law in laws) / min(law[at] for law in laws) for at in seen), default=Fraction(1))
@@ -180,7 +188,7 @@ def check_columns_over_time_have_the_same_law(m: Longitudinal) -> None:
     histories: list[History] = [(b, b, b), (a, b, b), (b, a, b)] if three else [(b, b), (a, b)]
     histories += [tuple(values[:3])] if three and len(values) > 2 else []
     for seed, history in enumerate(histories):
-        law: dict[Any, Fraction] = defaultdict(Fraction)
+        law: dict[tuple[Report, ...], Fraction] = defaultdict(Fraction)
         for seen, chance in law_over_time(m, history, moves)[0].items():
             law[seen.reports] += chance
         place, observed = {reports: at for at, reports in enumerate(law)}, np.zeros(len(law), dtype=int)

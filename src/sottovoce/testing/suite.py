@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 from sottovoce.mechanisms.base import Mechanism
 from sottovoce.mechanisms.frequency.pure import Pure
 from sottovoce.mechanisms.longitudinal.base import Longitudinal
 from sottovoce.testing import contract, over_time
 from sottovoce.testing.rules import BrokenRule, TooLargeToCheckError
+
+Rule: TypeAlias = Callable[[Any], None]
+"""A check of one rule. It takes a mechanism, of the class that the rule is about."""
 
 CHECKS: list[Callable[[Mechanism], None]] = [
     contract.check_law_is_a_distribution,
@@ -32,7 +35,7 @@ LONGITUDINAL_CHECKS: list[Callable[[Longitudinal], None]] = [
     over_time.check_reports_over_time_cost_as_declared,
     over_time.check_columns_over_time_have_the_same_law,
 ]
-THOROUGH: list[Callable[[Any], None]] = [contract.check_errors_are_as_declared, *LONGITUDINAL_CHECKS]
+THOROUGH: list[Rule] = [contract.check_errors_are_as_declared, *LONGITUDINAL_CHECKS]
 """Checks that take seconds: a million simulated people, or every history of a device."""
 
 
@@ -41,7 +44,7 @@ class Check:
     """One rule of the contract, to be checked on one mechanism. Call it; it raises `BrokenRule` or returns nothing."""
 
     mechanism: Mechanism
-    rule: Callable[[Any], None]
+    rule: Rule
 
     @property
     def name(self) -> str:
@@ -83,7 +86,7 @@ def checks(mechanism: Mechanism, thorough: bool = False) -> list[Check]:
     >>> [str(check) for check in checks(KRR(3, 1.0))][:3]
     ['law_is_a_distribution', 'epsilon_is_the_worst_ratio', 'every_draw_gives_the_channel']
     """
-    rules: list[Callable[[Any], None]] = list(CHECKS)
+    rules: list[Rule] = list(CHECKS)
     rules += PURE_CHECKS if isinstance(mechanism, Pure) else []
     rules += LONGITUDINAL_CHECKS if isinstance(mechanism, Longitudinal) else []
     return [Check(mechanism, rule) for rule in rules if thorough or rule not in THOROUGH]

@@ -7,14 +7,19 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import product
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
+from sottovoce.core.canonical import JsonObject
+from sottovoce.core.domain.columns import Column
 from sottovoce.core.domain.values import Domain, Label
 from sottovoce.core.errors import DomainError, ParameterError
 from sottovoce.core.lazy import numpy as np
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
+
+Codes = TypeVar("Codes", int, "NDArray[np.int64]")
+"""The code of one answer, or a column of codes."""
 
 MAX_SIZE = 2**62
 
@@ -73,15 +78,15 @@ class Attributes:
             raise ParameterError(f"an attribute must be one of {', '.join(self.names)}, got {name!r}")
         return self.names.index(name)
 
-    def split(self, code: Any) -> list[Any]:
+    def split(self, code: Codes) -> list[Codes]:
         """The codes of the attributes, from the code of an answer or from a column of them."""
-        codes: list[Any] = []
+        codes: list[Codes] = []
         for size in reversed(self.sizes):
             code, own = divmod(code, size)
             codes.insert(0, own)
         return codes
 
-    def join(self, codes: Sequence[Any]) -> Any:
+    def join(self, codes: Sequence[Codes]) -> Codes:
         """The code of an answer from those of the attributes, of numbers or of columns."""
         joined = 0 * codes[0]
         for size, code in zip(self.sizes, codes, strict=True):
@@ -90,8 +95,7 @@ class Attributes:
 
     def encode(self, value: object) -> int:
         """The code of one answer to all questions."""
-        code: int = self.join([self._encode(*pair) for pair in zip(self.domains, self._row(value), strict=True)])
-        return code
+        return self.join([self._encode(*pair) for pair in zip(self.domains, self._row(value), strict=True)])
 
     def _encode(self, named: tuple[str, Domain], value: object) -> int:
         try:
@@ -110,7 +114,7 @@ class Attributes:
             raise DomainError(f"an answer must be a dict or {len(self.names)} values, got {value!r:.40}")
         return value
 
-    def encode_many(self, values: Any, first_row: int = 1) -> NDArray[np.int64]:
+    def encode_many(self, values: Column, first_row: int = 1) -> NDArray[np.int64]:
         """The codes of a data frame, of a dict of columns, or of a list of answers."""
         codes: list[NDArray[np.int64]] = []
         for (name, domain), column in zip(self.domains, self._columns(values, first_row), strict=True):
@@ -120,10 +124,9 @@ class Attributes:
                 raise DomainError(f"{name}: {error}") from None
         if len({code.size for code in codes}) > 1:
             raise DomainError(f"columns must be of one length, got {', '.join(str(code.size) for code in codes)}")
-        joined: NDArray[np.int64] = self.join(codes)
-        return joined
+        return self.join(codes)
 
-    def _columns(self, values: Any, first_row: int) -> Iterable[Any]:
+    def _columns(self, values: Any, first_row: int) -> Sequence[Column]:
         present = values if isinstance(values, Mapping) else getattr(values, "column_names", None)  # Arrow
         present = getattr(values, "columns", None) if present is None else present  # pandas and Polars
         if present is None:
@@ -133,7 +136,7 @@ class Attributes:
             raise DomainError(f"the data must have a column {absent!r}, got {', '.join(map(str, present))}")
         return [values[name] for name in self.names]
 
-    def _transposed(self, values: Any, first_row: int) -> list[list[object]]:
+    def _transposed(self, values: object, first_row: int) -> list[list[object]]:
         if isinstance(values, str | bytes) or not isinstance(values, Iterable):
             raise DomainError(f"answers must be a data frame, a dict of columns or a list of dicts, got {values!r:.40}")
         columns: list[list[object]] = [[] for _ in self.names]
@@ -146,7 +149,7 @@ class Attributes:
                 column.append(entry)
         return columns
 
-    def to_dict(self) -> list[dict[str, Any]]:
+    def to_dict(self) -> list[JsonObject]:
         """The form that travels in JSON: a list, since the order matters."""
         return [{"name": name, **domain.to_dict()} for name, domain in self.domains]
 

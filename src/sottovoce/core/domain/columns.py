@@ -16,7 +16,7 @@ Column: TypeAlias = Iterable[object]
 """Answers of many people, whichever library they come from."""
 
 
-def to_list(values: Any) -> list[Any]:
+def to_list(values: object) -> list[Any]:
     """A column of answers as a list."""
     if isinstance(values, str | bytes) or not isinstance(values, Iterable) or getattr(values, "ndim", 1) != 1:
         if (column := as_arrow(values)) is not None:
@@ -28,7 +28,7 @@ def to_list(values: Any) -> list[Any]:
     return list(values)
 
 
-def as_column(values: Any) -> Any:
+def as_column(values: object) -> Any:
     """Numbers as NumPy sees them, what has Arrow's interface as an Arrow array in parts, and anything else as it is."""
     if (numbers := as_numbers(values)) is not None:
         return numbers
@@ -39,14 +39,14 @@ def as_column(values: Any) -> Any:
     return values if arrow is None else arrow
 
 
-def is_divisible(column: Any) -> bool:
-    """Whether parts of a column, one of numbers, can be looked at without a copy of the whole."""
+def is_divisible(column: object) -> bool:
+    """Whether this is a column of numbers whose parts can be read without a copy of the whole."""
     if isinstance(column, np.ndarray):
         return column.dtype.kind in "biuf" and column.ndim == 1
     return isinstance(column, pa.ChunkedArray) and bool(pa.types.is_integer(column.type))
 
 
-def as_arrow(values: Any) -> Any | None:
+def as_arrow(values: object) -> pa.ChunkedArray | None:
     """The column as an Arrow array in parts, without a copy, if its library has Arrow's interface; otherwise None.
 
     A table is a column if it has just one, such as a query of DuckDB.
@@ -60,7 +60,7 @@ def as_arrow(values: Any) -> Any | None:
     return _one_column(values if isinstance(values, pa.ChunkedArray) else pa.chunked_array(values))
 
 
-def _one_column(column: Any) -> Any:
+def _one_column(column: pa.ChunkedArray) -> pa.ChunkedArray:
     """The only field of a table. Decimals without a fraction are integers: HUGEINT of DuckDB, uint64 of Spark."""
     if pa.types.is_struct(column.type):
         if column.type.num_fields != 1:
@@ -74,35 +74,35 @@ def _one_column(column: Any) -> Any:
     return column
 
 
-def as_numpy(part: Any) -> NDArray[Any]:
+def as_numpy(part: pa.Array) -> NDArray[Any]:
     """An Arrow array of numbers without gaps as NumPy sees it, not copied. (NumPy's own way loads pandas.)"""
     column: NDArray[Any] = np.from_dlpack(part)
     return column
 
 
-def whole_numbers(values: Any, arrow: Any | None) -> NDArray[Any] | None:
+def whole_numbers(values: object, arrow: pa.ChunkedArray | None) -> NDArray[np.integer[Any] | np.bool_] | None:
     """A column of integers without gaps, as NumPy sees it; None if it is something else."""
     if arrow is not None:
         whole = pa.types.is_integer(arrow.type) and not arrow.null_count and arrow.num_chunks
-        return _together(arrow.chunks) if whole else None
+        return _joined(arrow.chunks) if whole else None
     column = as_numbers(values)
     return column if column is not None and column.dtype.kind != "f" else None
 
 
-def _together(parts: list[Any]) -> NDArray[Any]:
+def _joined(parts: list[pa.Array]) -> NDArray[Any]:
     """Arrow arrays of numbers without gaps as one of NumPy, copied only if there are several."""
     return as_numpy(parts[0]) if len(parts) == 1 else np.concatenate([as_numpy(part) for part in parts])
 
 
-def as_numbers(values: Any) -> NDArray[Any] | None:
+def as_numbers(values: object) -> NDArray[Any] | None:
     """A column of numbers or truth values as NumPy sees it, not copied; None if it is something else."""
     dtype = getattr(values, "dtype", None)
-    if not isinstance(dtype, np.dtype) or dtype.kind not in "biuf" or values.ndim != 1:
+    if not isinstance(dtype, np.dtype) or dtype.kind not in "biuf" or getattr(values, "ndim", 1) != 1:
         return None
     return None if isinstance(values, np.ma.MaskedArray) else np.asarray(values)  # A list says what is missing.
 
 
-def each_once(column: Any, encode: Callable[[object], int], first_row: int) -> NDArray[np.int64]:
+def encode_distinct(column: pa.ChunkedArray, encode: Callable[[object], int], first_row: int) -> NDArray[np.int64]:
     """The codes of an Arrow column: every distinct value is encoded once in each of its parts."""
     parts = [np.empty(0, dtype=np.int64)]
     for part in column.chunks:
@@ -111,7 +111,7 @@ def each_once(column: Any, encode: Callable[[object], int], first_row: int) -> N
     return np.concatenate(parts) if len(parts) != 2 else parts[1]
 
 
-def _codes(part: Any, encode: Callable[[object], int], first_row: int) -> NDArray[np.int64]:
+def _codes(part: pa.Array, encode: Callable[[object], int], first_row: int) -> NDArray[np.int64]:
     """The codes of an Arrow array, by way of a dictionary. A value in the dictionary alone may be anything."""
     try:
         coded = part if pa.types.is_dictionary(part.type) else _searchable(part).dictionary_encode()
@@ -121,7 +121,7 @@ def _codes(part: Any, encode: Callable[[object], int], first_row: int) -> NDArra
     places = coded.indices
     if places.null_count:
         places = places.cast(pa.int64()).fill_null(len(values) - 1)
-    codes = np.array([_code_or_none(value, encode) for value in values], dtype=np.int64)
+    codes = np.array([_code_or_minus_one(value, encode) for value in values], dtype=np.int64)
     encoded: NDArray[np.int64] = codes[as_numpy(places)]
     if codes.min() < 0 and (encoded < 0).any():
         at = int(np.argmax(encoded < 0))
@@ -132,24 +132,24 @@ def _codes(part: Any, encode: Callable[[object], int], first_row: int) -> NDArra
     return encoded
 
 
-def _code_or_none(value: object, encode: Callable[[object], int]) -> int:
+def _code_or_minus_one(value: object, encode: Callable[[object], int]) -> int:
     try:
         return encode(value)
     except DomainError:
         return -1
 
 
-def _searchable(part: Any) -> Any:
+def _searchable(part: pa.Array) -> pa.Array:
     """An Arrow array whose text has a form that Arrow can look through."""
     return part.cast(pa.large_string()) if pa.types.is_string_view(part.type) else part
 
 
-def floats(column: Any, first_row: int) -> Any:
-    """An Arrow column of numbers for NumPy, without gaps; one of something else as a list, to be looked at singly."""
+def floats(column: pa.ChunkedArray, first_row: int) -> NDArray[Any] | list[object]:
+    """An Arrow column of numbers for NumPy, without gaps. A column of anything else comes as a list."""
     kind = column.type
     if not (pa.types.is_integer(kind) or pa.types.is_floating(kind)):
-        return column.to_pylist()
+        return list(column.to_pylist())
     if column.null_count:
         at = next(row for row, valid in enumerate(column.is_valid().to_pylist(), first_row) if not valid)
         raise DomainError(f"row {at}: an answer must not be missing, got None")
-    return _together(column.chunks) if column.num_chunks else column.to_numpy()
+    return _joined(column.chunks) if column.num_chunks else column.to_numpy()

@@ -12,8 +12,9 @@ from numbers import Rational, Real
 from operator import add, gt
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from sottovoce.core.domain.columns import to_list
-from sottovoce.core.domain.options import MOST_PADDED, as_table, check_listable, check_listed, encode_rows, padded
+from sottovoce.core.canonical import JsonObject
+from sottovoce.core.domain.columns import Column, to_list
+from sottovoce.core.domain.options import MAX_PADDED, as_table, check_listable, check_listed, encode_rows, padded
 from sottovoce.core.domain.values import PLAIN, Domain, Label, is_missing
 from sottovoce.core.errors import DomainError, ParameterError
 from sottovoce.core.lazy import numpy as np
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 OUTSIDE = ("refuse", "clip")
+"""What may become of a number that is not between low and high."""
 PLAIN_PAIRS, PLAIN_NUMBERS = frozenset({list, tuple}), frozenset({int, float})
 
 
@@ -91,7 +93,7 @@ class Keyed:
         return self._encode_other(value)
 
     def _looked_up(self, value: dict[Any, Any] | list[Any] | tuple[Any, ...]) -> dict[int, float]:
-        """The same for plain pairs. Each takes the same steps, and the pairs that fill an answer up are like others."""
+        """The same for plain pairs. Each takes the same steps, also the pairs that an answer is filled up with."""
         pairs = [*(value.items() if isinstance(value, dict) else value), *self._fillers[-1 - len(value)]]
         held = dict(pairs)
         numbers = list(map(add, repeat(0.0), held.values()))  # Whole numbers become floats on the way.
@@ -113,7 +115,7 @@ class Keyed:
     def _fillers(self) -> tuple[tuple[tuple[Label, float], ...], ...]:
         """Pairs of a key that is none and a number: a row of none of them, of one, of two and more."""
         labels = self.keys.labels
-        most = self.keys.size if self.keys.size <= MOST_PADDED else -1
+        most = self.keys.size if self.keys.size <= MAX_PADDED else -1
         text = "".join([label for label in labels if isinstance(label, str)])  # With more behind it, longer than any.
         names: list[Label] = [len(labels) + at if isinstance(labels, range) else f"{text}-{at}" for at in range(most)]
         return tuple(tuple((name, self.low) for name in names[:count]) for count in range(most + 1))
@@ -152,7 +154,7 @@ class Keyed:
             raise DomainError(f"a value must be from {self.low:g} to {self.high:g}, got {value:g}")
         return (value - self.low) / (self.high - self.low)
 
-    def encode_many(self, values: Any, first_row: int = 1) -> list[dict[int, float]] | NDArray[np.float64]:
+    def encode_many(self, values: Column, first_row: int = 1) -> list[dict[int, float]] | NDArray[np.float64]:
         """The same for a column of answers, or for a table with a column for each key and NaN where one is absent."""
         table = as_table(values, self.keys)
         if table is None:
@@ -168,7 +170,7 @@ class Keyed:
         places: NDArray[np.float64] = (numbers - self.low) / (self.high - self.low)
         return places
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> JsonObject:
         """The form that travels in JSON."""
         return {"keys": self.keys.to_dict()["values"], "low": self.low, "high": self.high, "outside": self.outside}
 
@@ -190,7 +192,7 @@ def _check_end(name: str, value: object) -> float:
     return float(value)
 
 
-def _pairs(value: object) -> list[Any]:
+def _pairs(value: object) -> list[object]:
     if isinstance(value, Mapping):
         return list(value.items())
     if not isinstance(value, list | tuple):

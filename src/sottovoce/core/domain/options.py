@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property, reduce
 from itertools import repeat
 from operator import is_, or_
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
-from sottovoce.core.domain.columns import to_list
+from sottovoce.core.canonical import JsonObject
+from sottovoce.core.domain.columns import Column, to_list
 from sottovoce.core.domain.values import PLAIN, Domain, Label, is_missing
 from sottovoce.core.errors import DomainError, ParameterError
 from sottovoce.core.lazy import numpy as np
@@ -18,11 +19,14 @@ from sottovoce.core.lazy import numpy as np
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+Code = TypeVar("Code")
+
 MAX_LISTED = 16
-MOST_PADDED = 32
-"""Options or keys, up to which every answer is encoded in as many steps."""
+"""Options or keys, up to which all possible answers can be listed."""
+MAX_PADDED = 32
+"""Options or keys, up to which every answer is encoded in the same number of steps."""
 SMALL_INTEGER_BITS = 9
-"""Python keeps integers of fewer bits ready."""
+"""Python keeps integers of fewer bits ready, and makes others when they are needed, which takes longer."""
 PLAIN_SETS = (list, tuple, set, frozenset)
 MAX_OPTIONS = 2**20
 """The code of an answer has a digit for each option or key."""
@@ -115,7 +119,7 @@ class Options:
     @cached_property
     def _fillers(self) -> tuple[tuple[Label, ...], ...]:
         """Rows of none, one, two and more of them. There are no rows for long lists: they would take too long."""
-        most = self.options.size if self.options.size <= MOST_PADDED else -1
+        most = self.options.size if self.options.size <= MAX_PADDED else -1
         return tuple((self._filler,) * count for count in range(most + 1))
 
     @cached_property
@@ -129,7 +133,7 @@ class Options:
         """Those that are looked up. Equal numbers of other types are no options of a range."""
         return frozenset({int}) if isinstance(self.options.values, range) else PLAIN
 
-    def encode_many(self, values: Any, first_row: int = 1) -> NDArray[np.uint8]:
+    def encode_many(self, values: Column, first_row: int = 1) -> NDArray[np.uint8]:
         """The codes of a column, a row of bytes for each: option j is bit j mod 8 of byte j div 8.
 
         The column holds sets or lists, or it is a table of truth values with a column for each option.
@@ -142,7 +146,7 @@ class Options:
         packed = b"".join(code.to_bytes(width, "little") for code in codes)
         return np.frombuffer(packed, dtype=np.uint8).reshape(-1, width)
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> JsonObject:
         """The form that travels in JSON: a number of options or a list of them."""
         return {"options": self.options.to_dict()["values"]}
 
@@ -163,12 +167,12 @@ def check_listed(options: int | Iterable[Label] | Domain, name: str) -> Domain:
     return listed
 
 
-def padded(held: list[Any], filler: Any, options: int) -> list[Any]:
-    """What an answer holds and as much more as it takes for a full one: how much it holds, time does not tell.
+def padded(held: list[object], filler: object, options: int) -> list[object]:
+    """What an answer holds, filled up to a full answer: then time does not tell how much it holds.
 
-    Of long lists of options answers hold few. There the time for a full one would be noticed by the respondent.
+    Of a long list of options, answers hold few. There a respondent would notice the time that a full answer takes.
     """
-    return held + [filler] * (min(options, MOST_PADDED) - len(held))
+    return held + [filler] * (min(options, MAX_PADDED) - len(held))
 
 
 def check_listable(count: int) -> None:
@@ -176,9 +180,9 @@ def check_listable(count: int) -> None:
         raise ParameterError(f"answers can be listed for at most {MAX_LISTED} options or keys, got {count}")
 
 
-def encode_rows(encode: Any, rows: list[Any], first_row: int) -> list[Any]:
+def encode_rows(encode: Callable[[object], Code], rows: Iterable[object], first_row: int) -> list[Code]:
     """Every row of a column through `encode`. An error names its row."""
-    codes = []
+    codes: list[Code] = []
     for at, row in enumerate(rows, first_row):
         try:
             codes.append(encode(row))
@@ -187,7 +191,7 @@ def encode_rows(encode: Any, rows: list[Any], first_row: int) -> list[Any]:
     return codes
 
 
-def as_table(values: Any, options: Domain) -> NDArray[Any] | None:
+def as_table(values: object, options: Domain) -> NDArray[Any] | None:
     """A NumPy matrix or a data frame with a column for each option; None if `values` is a column of answers."""
     names = getattr(values, "columns", None)
     if names is None and getattr(values, "ndim", 1) != 2:

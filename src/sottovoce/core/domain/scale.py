@@ -16,13 +16,14 @@ from fractions import Fraction
 from functools import cached_property
 from numbers import Rational, Real
 from operator import add
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from sottovoce.core.domain.columns import as_arrow, floats, to_list
+from sottovoce.core.canonical import JsonObject
+from sottovoce.core.domain.columns import Column, as_arrow, floats, to_list
 from sottovoce.core.domain.values import is_missing
 from sottovoce.core.errors import DomainError, ParameterError
 from sottovoce.core.lazy import numpy as np
-from sottovoce.core.privacy import GRID
+from sottovoce.core.privacy import GRID, to_float
 from sottovoce.core.randomness import Keystream, Source
 
 if TYPE_CHECKING:
@@ -30,14 +31,17 @@ if TYPE_CHECKING:
 
 MAX_STEPS = 2**20
 POLICIES = ("refuse", "clip")
+"""What may become of a number that is not between low and high."""
 
-PIECE, ROUNDER = 2.0**50, 1.5 * 2.0**52
-"""A float is cut into pieces of 50 bits. A float of 50 bits plus the second number has no fraction left."""
+PIECE = 2.0**50
+"""A float is cut into pieces of 50 bits."""
+ROUNDER = 1.5 * 2.0**52
+"""Added to a float of 50 bits, it leaves no room for a fraction: the sum is rounded to a whole number."""
 PLAIN_NUMBERS = frozenset({int, float})
 EXACT_BELOW = 2.0**53
 """Whole numbers below it are floats as they are."""
-ABOVE_ALL = 2**21
-"""Added to a place on the grid, and taken off at the end: then no place is a shorter integer than another."""
+PLACE_OFFSET = 2**21
+"""Added to a place on the grid, and taken off at the end: then all places are integers of the same length."""
 
 
 @dataclass(frozen=True)
@@ -100,10 +104,10 @@ class Scale:
         units = self._place(min(max(self._inside(value), self.low), self.high))  # Multiples of 2^-53 of a step.
         shifted = units + self._slack
         is_point = shifted % GRID <= 2 * self._slack
-        return source.rounded((units, shifted - shifted % GRID)[is_point]) - ABOVE_ALL
+        return source.rounded((units, shifted - shifted % GRID)[is_point]) - PLACE_OFFSET
 
     def _place(self, number: float | Fraction | Decimal) -> int:
-        """The place of a number on the grid, in multiples of 2^-53 of a step, with ABOVE_ALL steps more.
+        """The place of a number on the grid, in multiples of 2^-53 of a step, with PLACE_OFFSET steps more.
 
         A float is cut into three integers of the same length, by adding a number next to which fractions are rounded.
         """
@@ -118,7 +122,7 @@ class Scale:
             joined = ((int(first) << 50) + int(second) << 50) + int(third) - down
             return (joined * self.steps + offset << 53) // width
         low, high = Fraction(self.low), Fraction(self.high)
-        return math.floor(((Fraction(number) - low) * self.steps / (high - low) + ABOVE_ALL) * GRID)
+        return math.floor(((Fraction(number) - low) * self.steps / (high - low) + PLACE_OFFSET) * GRID)
 
     @cached_property
     def _integers(self) -> tuple[float, int, int]:
@@ -133,7 +137,7 @@ class Scale:
         if abs(exponent) > 900 or low.denominator > 1 or width.denominator > 1:
             return 0.0, 0, 1
         rounders = int(ROUNDER) * ((1 << 100) + (1 << 50) + 1)
-        return 2.0 ** (50 - exponent), int(width) * ABOVE_ALL - (int(low) + rounders) * self.steps, int(width)
+        return 2.0 ** (50 - exponent), int(width) * PLACE_OFFSET - (int(low) + rounders) * self.steps, int(width)
 
     @cached_property
     def _slack(self) -> int:
@@ -149,7 +153,7 @@ class Scale:
             raise DomainError(f"an answer must lie from {shown}, got {value!r:.40}")
         return number
 
-    def encode_many(self, values: Any, stream: Keystream, first_row: int = 1) -> NDArray[np.int64]:
+    def encode_many(self, values: Column, stream: Keystream, first_row: int = 1) -> NDArray[np.int64]:
         """The same for a column: a list, a NumPy array, a pandas or Polars series, an Arrow array.
 
         Places on the grid are floats here. Their rounding changes which mixture of grid points a report has, by less
@@ -168,12 +172,12 @@ class Scale:
         upper = stream.draws(column.size) < ((place - below) * GRID).astype(np.uint64)
         return (below.astype(np.int64) + upper).clip(0, self.steps)
 
-    def _floats(self, values: Any, first_row: int) -> NDArray[np.float64]:
+    def _floats(self, values: Column, first_row: int) -> NDArray[np.float64]:
         """A column of floats without gaps, or an error that names the first row that is no number."""
         if (arrow := as_arrow(values)) is not None:
             values = floats(arrow, first_row)
         dtype = getattr(values, "dtype", None)
-        if isinstance(dtype, np.dtype) and dtype.kind in "iuf" and values.ndim == 1:
+        if isinstance(dtype, np.dtype) and dtype.kind in "iuf" and getattr(values, "ndim", 1) == 1:
             column = np.asarray(values, dtype=np.float64)
             gaps = np.flatnonzero(np.isnan(column))
             if gaps.size:
@@ -183,12 +187,12 @@ class Scale:
         column = np.empty(len(rows))
         for row, value in enumerate(rows):
             try:
-                column[row] = _to_float(_number(value))
+                column[row] = to_float(_number(value))
             except DomainError as error:
                 raise DomainError(f"row {first_row + row}: {error}") from None
         return column
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> JsonObject:
         """The form that travels in JSON."""
         return {"low": self.low, "high": self.high, "steps": self.steps, "outside": self.outside}
 
@@ -218,16 +222,8 @@ def _number(value: object) -> float | Fraction | Decimal:
     return value if isinstance(value, Decimal) else float(value)
 
 
-def _to_float(number: Any) -> float:
-    """The nearest float; a number beyond all floats is infinite."""
-    try:
-        return float(number)
-    except OverflowError:
-        return math.inf if number > 0 else -math.inf
-
-
 def _check_end(name: str, value: object) -> float:
-    end = _to_float(value) if isinstance(value, Real) and not isinstance(value, bool) else math.nan
+    end = to_float(value) if isinstance(value, Real) and not isinstance(value, bool) else math.nan
     if not math.isfinite(end):
         raise ParameterError(f"{name} must be a finite number, got {value!r:.40}")
     return end

@@ -6,9 +6,9 @@ import unicodedata
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
 from functools import cached_property
-from typing import Any
 
-from sottovoce.core.domain.columns import to_list
+from sottovoce.core.canonical import JsonObject
+from sottovoce.core.domain.columns import Column, to_list
 from sottovoce.core.domain.values import POLICIES, is_missing
 from sottovoce.core.errors import DomainError, ParameterError
 
@@ -112,7 +112,7 @@ class Text:
     def _form(self, value: str) -> str:
         return unicodedata.normalize("NFC", value) if self.normalise == "NFC" else value
 
-    def encode_many(self, values: Any, first_row: int = 1) -> list[bytes]:
+    def encode_many(self, values: Column, first_row: int = 1) -> list[bytes]:
         """The bytes of a column: a list, a NumPy array, a pandas or Polars series, an Arrow array."""
         rows = to_list(values)
         if set(map(type, rows)) <= {str}:  # A column of nothing but sound texts needs no second look.
@@ -124,7 +124,7 @@ class Text:
                 return codes
         return self._encode_each(rows, first_row)
 
-    def _encode_each(self, rows: list[Any], first_row: int) -> list[bytes]:
+    def _encode_each(self, rows: list[object], first_row: int) -> list[bytes]:
         codes = []
         for row, value in enumerate(rows, first_row):
             try:
@@ -133,7 +133,7 @@ class Text:
                 raise DomainError(f"row {row}: {error}") from None
         return codes
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> JsonObject:
         """The form that travels in JSON."""
         return asdict(self)
 

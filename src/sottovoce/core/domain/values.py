@@ -6,9 +6,10 @@ import math
 from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
-from sottovoce.core.domain.columns import as_arrow, each_once, to_list, whole_numbers
+from sottovoce.core.canonical import JsonObject
+from sottovoce.core.domain.columns import Column, as_arrow, encode_distinct, to_list, whole_numbers
 from sottovoce.core.errors import DomainError, ParameterError
 from sottovoce.core.lazy import numpy as np
 from sottovoce.core.lazy import pyarrow as pa
@@ -16,14 +17,15 @@ from sottovoce.core.lazy import pyarrow as pa
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-Label = str | int | float | bool | None
+Label: TypeAlias = str | int | float | bool | None
+"""A value of a domain, as people see it; None is the category of missing answers."""
 
 MAX_SIZE = 2**32
 POLICIES = ("refuse", "category")
 PLAIN: frozenset[type] = frozenset({bool, int, float, str, type(None)})
 """Types of answers that are looked up at once."""
-LONGER = 2**62
-"""Added to numbers before they are compared, so that all of them have as many of Python's digits."""
+EQUAL_LENGTH_OFFSET = 2**62
+"""Added to numbers before they are compared: then all of them are integers of the same length in memory."""
 
 
 def is_missing(value: object) -> bool:
@@ -88,10 +90,10 @@ class Domain:
         """The code of one answer."""
         if isinstance(self.values, range):
             gap = value is None
-            whole: Any = (value, 0)[gap]  # A missing one goes the same way: time does not tell.
+            whole = (value, 0)[gap]  # A missing one goes the same way: time does not tell.
             if type(whole) is int and gap <= (self.missing == "category"):
-                longer = whole + LONGER  # Numbers of one length are compared in one time.
-                if LONGER <= longer < LONGER + len(self.values):
+                longer = whole + EQUAL_LENGTH_OFFSET  # Numbers of one length are compared in one time.
+                if EQUAL_LENGTH_OFFSET <= longer < EQUAL_LENGTH_OFFSET + len(self.values):
                     return (whole, len(self.values))[gap]
         elif type(value) in PLAIN and (code := self._looked_up.get(value)) is not None:
             return code
@@ -121,7 +123,7 @@ class Domain:
             return None
         return whole if 0 <= whole < len(self.values) else None
 
-    def encode_many(self, values: Any, first_row: int = 1) -> NDArray[np.int64]:
+    def encode_many(self, values: Column, first_row: int = 1) -> NDArray[np.int64]:
         """The codes of a column: a list, NumPy, pandas, Polars, a DuckDB query, Arrow."""
         arrow = as_arrow(values)
         column = whole_numbers(values, arrow) if isinstance(self.values, range) else None
@@ -130,10 +132,10 @@ class Domain:
             codes.flags.writeable = False  # They may be the answers themselves.
             if codes.view(np.uint64).max(initial=0) < len(self.values):  # Negative numbers are the largest, there.
                 return codes
-        if arrow is None and getattr(values, "dtype", None) == np.bool_ and values.ndim == 1:
+        if arrow is None and getattr(values, "dtype", None) == np.bool_ and getattr(values, "ndim", 1) == 1:
             arrow = pa.chunked_array([pa.array(values)])
         if arrow is not None:
-            return each_once(arrow, self.encode, first_row)
+            return encode_distinct(arrow, self.encode, first_row)
         rows = to_list(values)
         try:
             distinct = dict.fromkeys(rows)
@@ -148,7 +150,7 @@ class Domain:
                 raise DomainError(f"row {row}: {error}") from None
         return np.fromiter(map(each.__getitem__, rows), dtype=np.int64, count=len(rows))
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> JsonObject:
         """The form that travels in JSON: a size or a list of values, and the policy."""
         values = len(self.values) if isinstance(self.values, range) else list(self.values)
         return {"values": values, "missing": self.missing}
@@ -175,15 +177,19 @@ def _check_values(values: int | Iterable[Label]) -> tuple[Label, ...] | range:
         if hasattr(values, "__index__"):
             return range(min(values.__index__(), MAX_SIZE + 1))  # One more than allowed is refused in any case.
         raise ParameterError(f"a domain must be a number of values or a list of labels, got {values!r}")
-    labels = tuple(label.item() if hasattr(label, "item") else label for label in to_list(values))
-    for label in labels:
-        if (isinstance(label, float) and math.isinf(label)) or not isinstance(label, str | int | float | bool):
-            raise ParameterError(f"a label must be text, a finite number or a truth value, got {label!r}")
-        if is_missing(label):
-            raise ParameterError(f"a label must not be empty (use missing='category' for that), got {label!r}")
+    labels = tuple(map(_check_label, to_list(values)))
     seen: set[Label] = set()
     for label in labels:
         if label in seen:
             raise ParameterError(f"labels must differ from one another, got {label!r} twice")
         seen.add(label)
     return labels
+
+
+def _check_label(value: object) -> Label:
+    label = value.item() if hasattr(value, "item") else value  # A number of NumPy is one of Python.
+    if (isinstance(label, float) and math.isinf(label)) or not isinstance(label, str | int | float | bool):
+        raise ParameterError(f"a label must be text, a finite number or a truth value, got {label!r}")
+    if is_missing(label):
+        raise ParameterError(f"a label must not be empty (use missing='category' for that), got {label!r}")
+    return label

@@ -7,8 +7,10 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Callable
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from types import ModuleType
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 from sottovoce.core.errors import MissingDependencyError
 from sottovoce.core.lazy import numpy as np
@@ -16,25 +18,34 @@ from sottovoce.core.lazy import numpy as np
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-COIN_STEP_BITS = 6
+    Scalar = TypeVar("Scalar", bound=np.generic)
+
+DrawWords: TypeAlias = "Callable[[int], NDArray[np.uint64]]"
+"""Gives so many random words of 64 bits."""
+
+TRANSFORM_STEP_BITS = 6
+"""Bits that a transform handles at a time where NumPy does it."""
 COIN_HEAD_BITS = 6
 """Bits of every coin that are drawn for all of them at once; after that, most words are decided."""
 PART_ROWS = 2**18
 """Rows that one thread works on. What comes out does not depend on the number of threads."""
 COUNTED_AT_ONCE = 2**24
-"""Numbers that are counted in one go: few enough for counters of 32 bits, and for an interruption to be heard."""
+"""Numbers counted in one call: few enough for counters of 32 bits, and for Ctrl-C to be noticed soon."""
 UNUSED_BITS = 11
 """The low bits of a word that a draw of 53 bits leaves out."""
 
 
 class Loops:
-    """The compiled loops, or None where NumPy must do. `SOTTO_COMPILED` = 0 or 1 in the environment decides."""
+    """The module of compiled loops, or None: then NumPy does the work.
 
-    def __call__(self) -> Any:
+    The environment can decide: with `SOTTO_COMPILED=0` they are never used, with `SOTTO_COMPILED=1` they must be there.
+    """
+
+    def __call__(self) -> ModuleType | None:
         return self.found
 
     @cached_property
-    def found(self) -> Any:
+    def found(self) -> ModuleType | None:
         wish = os.environ.get("SOTTO_COMPILED")
         if wish == "0":
             return None
@@ -50,12 +61,12 @@ class Loops:
 loops = Loops()
 
 
-def in_one_piece(column: NDArray[Any]) -> NDArray[Any]:
+def in_one_piece(column: NDArray[Scalar]) -> NDArray[Scalar]:
     """A column as the compiled loops take it: without gaps, and aligned. One that is so already is not copied."""
     return np.require(column, requirements=["C", "A"])
 
 
-def below(draw: Any, bound: int, coins: NDArray[np.uint64]) -> None:
+def below(draw: DrawWords, bound: int, coins: NDArray[np.uint64]) -> None:
     """Fill in words of 64 coins: each bit says whether a number of 53 bits is below `bound`. `draw` gives random words.
 
     The numbers are compared with the bound one bit at a time from the top, 64 at once. A lane is open while its number
@@ -77,7 +88,10 @@ def head(
     words: NDArray[np.uint64], bound: int, steps: int,
     coins: NDArray[np.uint64], where: NDArray[np.int64], still: NDArray[np.uint64],
 ) -> int:  # fmt: skip
-    """The first bits of every coin: which are below the bound. The open words are written down: how many are they?"""
+    """Compare the first bits of every coin with the bound, and set the coins that are below it.
+
+    The words that still have an open lane are written to `where` and `still`. Returns how many there are.
+    """
     lanes = np.full(coins.size, ~np.uint64(0))
     coins[:] = 0
     for step, drawn in enumerate(words.reshape(steps, -1)):
@@ -91,7 +105,10 @@ def narrow(
     words: NDArray[np.uint64], bound: int, step: int, needed: int,
     coins: NDArray[np.uint64], where: NDArray[np.int64], still: NDArray[np.uint64],
 ) -> tuple[int, int]:  # fmt: skip
-    """More bits of the open words, as long as the words that were drawn last. How many are open after which step?"""
+    """Compare further bits of the open words, as long as there are drawn words for all of them.
+
+    Returns how many words are still open, and the step that was reached.
+    """
     left = where.size
     while 0 < left <= words.size and step < needed:
         coins[where[:left]] |= _compare(words[:left], bound >> (52 - step) & 1, still[:left])
@@ -102,7 +119,10 @@ def narrow(
 
 
 def _compare(words: NDArray[np.uint64], bit: int, still: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    """One bit more of the open lanes beside one of the bound: which are now below it? Those that differ are closed."""
+    """Compare one more bit of the open lanes with a bit of the bound. Lanes that differ from it are closed.
+
+    Returns those that are now below the bound.
+    """
     ones = still & words
     below = still ^ ones if bit else np.zeros_like(ones)
     still[:] = ones if bit else still ^ ones
@@ -110,7 +130,7 @@ def _compare(words: NDArray[np.uint64], bit: int, still: NDArray[np.uint64]) -> 
 
 
 def remainders(words: NDArray[np.uint64], last: int, divisor: int) -> bool:
-    """Words become what their first 53 bits leave when they are divided; unless one is beyond the last: then none does.
+    """Replace each word by the remainder of its first 53 bits. If a word is above `last`, change none and return False.
 
     >>> words = np.array([7, 2**53 - 1], dtype=np.uint64) << np.uint64(UNUSED_BITS)
     >>> remainders(words, 2**64 - 1, 10), words.tolist()
@@ -129,7 +149,7 @@ def remainders(words: NDArray[np.uint64], last: int, divisor: int) -> bool:
     return True
 
 
-def occurrences(numbers: NDArray[Any], cells: int) -> NDArray[np.int64]:
+def occurrences(numbers: NDArray[np.integer[Any]], cells: int) -> NDArray[np.int64]:
     """How often each number from 0 to `cells` - 1 occurs. There must be no others: compiled loops refuse them.
 
     >>> occurrences(np.array([2, 0, 2], dtype=np.uint8), 4).tolist()
@@ -147,7 +167,7 @@ def occurrences(numbers: NDArray[Any], cells: int) -> NDArray[np.int64]:
     return total
 
 
-def _has_negative(numbers: NDArray[Any], cells: int) -> bool:
+def _has_negative(numbers: NDArray[np.integer[Any]], cells: int) -> bool:
     """Whether there are negative numbers that would be below `cells` without their sign, as -1 is 255 in a byte."""
     return numbers.dtype.kind == "i" and cells > 2 ** (8 * numbers.itemsize - 1) and bool(numbers.min() < 0)
 
@@ -166,8 +186,8 @@ def walsh_hadamard(column: NDArray[np.int64]) -> NDArray[np.int64]:
         compiled.walsh_hadamard(table.reshape(-1, column.shape[-1]))
         return table
     values, bits = column.astype(np.float64), column.shape[-1].bit_length() - 1
-    for done in range(0, bits, COIN_STEP_BITS):
-        width = 2 ** min(COIN_STEP_BITS, bits - done)
+    for done in range(0, bits, TRANSFORM_STEP_BITS):
+        width = 2 ** min(TRANSFORM_STEP_BITS, bits - done)
         index = np.arange(width)
         signs = 1.0 - 2.0 * (np.bitwise_count(index[:, None] & index) & 1)
         values = np.matmul(signs, values.reshape(-1, width, 2**done))

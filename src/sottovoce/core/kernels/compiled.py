@@ -1,6 +1,6 @@
 """The hottest loops, from the library that was compiled of the C files beside this one.
 
-They let go of the interpreter's lock. The types of all arrays are checked on the way in.
+They release the interpreter's lock. The types of all arrays are checked before a loop starts.
 """
 
 from __future__ import annotations
@@ -17,22 +17,24 @@ from numpy.ctypeslib import ndpointer
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    Integers = NDArray[np.integer[Any]]
+
 FOLDER = Path(__file__).parent
 SUFFIX = {"win32": ".dll", "darwin": ".dylib"}.get(sys.platform, ".so")
 MAX_TABLE_CELLS = 2**14
 """With more cells than that, four tables of counters would not stay near the processor."""
 BLOCK, TILE_WIDTH = 2**13, 2**6
-"""Numbers that a transform works on by themselves, and how many of each such block it then takes together."""
+"""A transform first works on blocks of so many numbers, each by itself, then on so many numbers of each block."""
 DESK_WORDS = 96
-"""Words in which full adders keep what they have of eight words of a row."""
+"""Words in which full adders keep the sums under way, for every eight words of a row."""
 
 
 def library(level: int) -> Path:
-    """For processors of a level of x86-64 and above; where there are no levels, of the first."""
+    """The file for processors of a level of x86-64. Other processors have no levels, and one file, of level 1."""
     return FOLDER / f"loops_{level}{SUFFIX}"
 
 
-def _opened() -> ctypes.CDLL:
+def _open_best() -> ctypes.CDLL:
     """The best library for this processor."""
     try:
         found = ctypes.CDLL(str(library(1)))
@@ -42,12 +44,12 @@ def _opened() -> ctypes.CDLL:
     return ctypes.CDLL(str(library(levels[0]))) if levels else found
 
 
-def _given(kind: str, dimensions: int = 1) -> Any:
+def _given(kind: str, dimensions: int = 1) -> type:
     """An array that is only read."""
     return ndpointer(kind, dimensions, flags=("C_CONTIGUOUS", "ALIGNED"))
 
 
-def _filled(kind: str, dimensions: int = 1) -> Any:
+def _filled(kind: str, dimensions: int = 1) -> type:
     """An array that is written to."""
     return ndpointer(kind, dimensions, flags=("C_CONTIGUOUS", "ALIGNED", "WRITEABLE"))
 
@@ -57,13 +59,14 @@ OUT, COUNTS = _filled("u8"), _filled("i8")
 FIELD = (c_uint64,) * 3
 SPACE = (WORDS, WORDS, WORDS, c_int64, *FIELD)
 COLUMN = (c_void_p, c_int32)
-"""Numbers of any width, and how many bytes each of them has."""
+"""Where numbers of any width begin, and how many bytes each of them has."""
 
-_library = _opened()
+_library = _open_best()
 
 
-def _loop(name: str, result: Any, *arguments: Any) -> Any:
-    loop = getattr(_library, name)
+def _loop(name: str, result: type | None, *arguments: type) -> ctypes._NamedFuncPointer:
+    """A function of the library, with the types that it takes and gives."""
+    loop: ctypes._NamedFuncPointer = getattr(_library, name)
     loop.restype, loop.argtypes = result, arguments
     return loop
 
@@ -98,7 +101,7 @@ _look_up = {
 }
 
 
-def _column(numbers: NDArray[Any], kinds: str, filled: bool) -> tuple[int, int]:
+def _column(numbers: Integers, kinds: str, filled: bool) -> tuple[int, int]:
     """Where a column of whole numbers begins, and how many bytes each of them has."""
     flags = numbers.flags
     fits = numbers.dtype.kind in kinds and numbers.dtype.isnative and flags.c_contiguous and flags.aligned
@@ -117,7 +120,7 @@ def head(
     words: NDArray[np.uint64], bound: int, steps: int,
     coins: NDArray[np.uint64], where: NDArray[np.int64], still: NDArray[np.uint64],
 ) -> int:  # fmt: skip
-    """The first bits of every coin: which are below the bound. The open words are written down: how many are they?"""
+    """Compare the first bits of every coin with the bound: see `kernels.head`."""
     _check_sizes(coins.size, where, still)
     _check_sizes(steps * coins.size, words)
     return int(_head(words, bound, steps, coins.size, coins, where, still))
@@ -127,7 +130,7 @@ def narrow(
     words: NDArray[np.uint64], bound: int, step: int, needed: int,
     coins: NDArray[np.uint64], where: NDArray[np.int64], still: NDArray[np.uint64],
 ) -> tuple[int, int]:  # fmt: skip
-    """More bits of the open words, as long as the words that were drawn last. How many are open after which step?"""
+    """Compare further bits of the open words with the bound: see `kernels.narrow`."""
     _check_sizes(where.size, still)
     after = c_int64(step)
     left = _narrow(words, words.size, bound, ctypes.byref(after), needed, coins, where, still, where.size)
@@ -135,34 +138,40 @@ def narrow(
 
 
 def remainders(words: NDArray[np.uint64], last: int, divisor: int) -> bool:
-    """Words become what their first 53 bits leave when they are divided. If one is beyond the last, none does."""
+    """Replace each word by the remainder of its first 53 bits: see `kernels.remainders`."""
     return bool(_remainders(words, words.size, last, divisor))
 
 
 def respond(
-    codes: NDArray[np.int64], heads: int, others: int, last: int, out: NDArray[Any],
+    codes: NDArray[np.int64], heads: int, others: int, last: int, out: Integers,
     tosses: NDArray[np.uint64], drawn: NDArray[np.uint64],
 ) -> bool:  # fmt: skip
-    """A code where its coin falls heads, otherwise one of so many others. Were all draws fair?"""
+    """A code where its coin falls heads, otherwise one of so many others. Returns whether all draws were fair."""
     _check_sizes(codes.size, out, tosses, drawn)
     return bool(_respond(codes, codes.size, heads, others, last, *_column(out, "iu", True), tosses, drawn))
 
 
 def reflect(
-    codes: NDArray[np.int64], heads: int, mask: int, out: NDArray[Any],
+    codes: NDArray[np.int64], heads: int, mask: int, out: Integers,
     tosses: NDArray[np.uint64], drawn: NDArray[np.uint64],
 ) -> bool:  # fmt: skip
-    """Rows that share an even number of bits with a value where its coin falls heads, otherwise an odd number."""
+    """Rows that share an even number of bits with a value where its coin falls heads, otherwise an odd number.
+
+    Returns whether all draws were fair.
+    """
     _check_sizes(codes.size, out, tosses, drawn)
     return bool(_reflect(codes, codes.size, heads, mask, *_column(out, "iu", True), tosses, drawn))
 
 
 def hash_and_respond(
     codes: NDArray[np.uint64], order: int, degree: int, modulus: int,
-    cohorts: int, last_cohort: int, heads: int, last: int, out: NDArray[Any],
+    cohorts: int, last_cohort: int, heads: int, last: int, out: Integers,
     drawn_cohorts: NDArray[np.uint64], tosses: NDArray[np.uint64], drawn: NDArray[np.uint64],
 ) -> bool:  # fmt: skip
-    """A cohort, and the bucket of the value there or another one, as one number. Were all draws fair?"""
+    """A cohort, and the bucket of the value there or another one, as one number.
+
+    Returns whether all draws were fair.
+    """
     _check_sizes(codes.size, out, drawn_cohorts, tosses, drawn)
     fixed = (order, degree, modulus, cohorts, last_cohort, heads, last)
     return bool(_hash_and_respond(codes, codes.size, *fixed, *_column(out, "iu", True), drawn_cohorts, tosses, drawn))
@@ -171,10 +180,13 @@ def hash_and_respond(
 def draw_planes(
     codes: NDArray[np.uint64], heads: int, on: int, last_on: int, off: int, last_off: int,
     powers: NDArray[np.uint64], starts: NDArray[np.uint64], inverses: NDArray[np.uint64],
-    order: int, degree: int, modulus: int, out: NDArray[Any],
+    order: int, degree: int, modulus: int, out: Integers,
     tosses: NDArray[np.uint64], drawn_on: NDArray[np.uint64], drawn_off: NDArray[np.uint64],
 ) -> bool:  # fmt: skip
-    """A hyperplane through the point of each value where its coin falls heads, else one beside it. Were draws fair?"""
+    """A hyperplane through the point of each value where its coin falls heads, otherwise one that misses it.
+
+    Returns whether all draws were fair.
+    """
     _check_sizes(codes.size, out, tosses, drawn_on, drawn_off)
     space = (powers, starts, inverses, powers.size, order, degree, modulus)
     draws = (heads, on, last_on, off, last_off)
@@ -205,8 +217,8 @@ def walsh_hadamard(table: NDArray[np.int64]) -> None:
     _walsh_hadamard(table, rows, size, np.empty(max(1, size // BLOCK) * TILE_WIDTH, dtype=np.int64))
 
 
-def add_occurrences(numbers: NDArray[Any], total: NDArray[np.int64]) -> bool:
-    """Add to `total` how often each number occurs, fewer than 2^32 of them; or say that one of them is too large."""
+def add_occurrences(numbers: Integers, total: NDArray[np.int64]) -> bool:
+    """Add to `total` how often each of fewer than 2^32 numbers occurs. Returns False if one of them is too large."""
     several = total.size <= MAX_TABLE_CELLS and numbers.size >= 32 * total.size
     width = 1 << (total.size - 1).bit_length() if several else 0
     tables = np.zeros(4 * width, dtype=np.uint32)
@@ -237,7 +249,7 @@ def toggle(
     drawn: NDArray[np.uint32], limit: int, others: int,
     each: NDArray[np.int64], rows: NDArray[np.uint8], codes: NDArray[np.int64], excess: NDArray[np.int64],
 ) -> int:  # fmt: skip
-    """A few draws for every row that is to be resized. Rows that need more are moved to the front: how many?"""
+    """A few draws for every row that is to be resized: see `rows.toggle`."""
     _check_sizes(each.size, drawn[:, 0])
     _check_sizes(len(rows), codes, excess)
     draws = drawn.shape[1]
@@ -245,7 +257,10 @@ def toggle(
 
 
 def look_up(
-    codes: NDArray[np.int64], words: NDArray[np.uint64], table: NDArray[Any], sums: NDArray[np.float64]
+    codes: NDArray[np.int64],
+    words: NDArray[np.uint64],
+    table: NDArray[np.int64 | np.float64],
+    sums: NDArray[np.float64],
 ) -> None:
     """Add what the table has in the buckets of each value: a row for each cohort, and the words of its functions."""
     cohorts, functions, _ = words.shape

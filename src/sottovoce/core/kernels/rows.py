@@ -1,13 +1,14 @@
-"""Rows of bits, a report each: set one, bring a row to its size, add them all up."""
+"""Rows of bits, a row for each report: set one bit, bring a row to its number of ones, add all rows up."""
 
 from __future__ import annotations
 
 import math
 import sys
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from types import ModuleType
+from typing import TYPE_CHECKING
 
-from sottovoce.core.kernels import in_one_piece, loops
+from sottovoce.core.kernels import DrawWords, in_one_piece, loops
 from sottovoce.core.lazy import numpy as np
 
 if TYPE_CHECKING:
@@ -20,7 +21,7 @@ PLACES_AT_ONCE = 16
 RESIZED_AT_ONCE = 2**13
 """Rows for which such places are drawn at a time, so that the draws stay near the processor."""
 PAGE_BYTES, LARGE_BYTES = 2**12, 2**23
-"""Bytes that are read in a row, if there are so many in all."""
+"""Rows are read so many bytes at a time, if they have at least so many bytes in all."""
 NARROW_BYTES = 4
 """Bytes of a report up to which NumPy adds up bits the fastest by counting how often each byte occurs."""
 
@@ -46,8 +47,10 @@ def put(rows: NDArray[np.uint8], codes: NDArray[np.int64], bits: NDArray[np.bool
     rows[each, byte] = rows[each, byte] & ~(np.uint8(1) << place) | bits.astype(np.uint8) << place
 
 
-def resize(draw: Any, rows: NDArray[np.uint8], codes: NDArray[np.int64], sizes: NDArray[np.int64], length: int) -> None:
-    """Toggle random bits of each row until it has so many ones. A row's own code stays out of it. `draw` gives words.
+def resize(
+    draw: DrawWords, rows: NDArray[np.uint8], codes: NDArray[np.int64], sizes: NDArray[np.int64], length: int
+) -> None:
+    """Toggle random bits of each row until it has so many ones. The bit of a row's own code is never toggled.
 
     A row with too many ones ignores a place that has none, and the other way round; so a row that favoured no place
     favours none when it is done. Places are drawn by 32 bits, and as everywhere the incomplete last run is ignored.
@@ -85,7 +88,10 @@ def toggle(
     drawn: NDArray[np.uint32], limit: int, others: int,
     each: NDArray[np.int64], rows: NDArray[np.uint8], codes: NDArray[np.int64], excess: NDArray[np.int64],
 ) -> int:  # fmt: skip
-    """A few draws for every row that is to be resized. Rows that need more are moved to the front: how many?"""
+    """A few draws for every row that is to be resized. Rows that need more are moved to the front.
+
+    Returns how many rows need more.
+    """
     other = (drawn % np.uint32(others)).astype(np.int64)
     other += other >= codes[each, None]
     for at in range(PLACES_AT_ONCE):
@@ -117,11 +123,11 @@ def column_sums(rows: NDArray[np.uint8]) -> NDArray[np.int64]:
     return total
 
 
-def _compiled_sums(compiled: Any, rows: NDArray[np.uint8]) -> NDArray[np.int64]:
-    """The rows are read as words of 64 bits: as many together as fill a multiple of eight, which go side by side.
+def _compiled_sums(compiled: ModuleType, rows: NDArray[np.uint8]) -> NDArray[np.int64]:
+    """The rows are read as words of 64 bits. Several rows are taken as one, so that it has a multiple of eight words.
 
-    Of many rows, as many together as fill a page: a processor foresees what comes next on sixteen pages, but not in
-    jumps within one.
+    Where there are many rows, as many are taken as one as fill a page: a processor foresees what is read next on
+    sixteen pages, but not jumps within one page.
     """
     width = rows.shape[1]
     together = 64 // math.gcd(width, 64)

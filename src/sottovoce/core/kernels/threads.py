@@ -1,4 +1,4 @@
-"""The parts of a long column side by side, on as many threads as there are cores."""
+"""Work on the parts of a long column side by side, on as many threads as there are cores."""
 
 from __future__ import annotations
 
@@ -7,16 +7,22 @@ from _thread import LockType, allocate_lock, start_new_thread
 from collections import deque
 from collections.abc import Callable, Sequence
 from itertools import pairwise
-from typing import Any, TypeVar
+from typing import TypeVar, overload
 
+A = TypeVar("A")
+B = TypeVar("B")
 T = TypeVar("T")
 
 
-def side_by_side(task: Callable[..., T], *columns: Sequence[Any]) -> list[T]:
+@overload
+def side_by_side(task: Callable[[A], T], firsts: Sequence[A], /) -> list[T]: ...
+@overload
+def side_by_side(task: Callable[[A, B], T], firsts: Sequence[A], seconds: Sequence[B], /) -> list[T]: ...
+def side_by_side(task: Callable[..., T], *columns: Sequence[object]) -> list[T]:
     """The results of a task for each part of the work, in order; on as many threads as there are cores.
 
-    NumPy, the cipher and the compiled loops let go of the interpreter's lock for most of the time. Each thread has a
-    run of parts that follow one another, so that no two of them ask the system for the same piece of memory.
+    NumPy, the cipher and the compiled loops release the interpreter's lock for most of the time. Each thread has a run
+    of parts that follow one another, so that no two threads ask the system for the same piece of memory.
     """
     parts = list(zip(*columns, strict=False))
     threads = min(len(parts), cores())
@@ -89,7 +95,7 @@ def _await(locks: list[LockType]) -> None:
 
 
 def cores() -> int:
-    """How many this process may use; the environment's `SOTTO_THREADS` can make it fewer."""
+    """How many cores this process may use. `SOTTO_THREADS` in the environment can set another number."""
     if (given := os.environ.get("SOTTO_THREADS", "")).isdecimal():
         return max(1, int(given))
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

@@ -13,14 +13,16 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from itertools import accumulate, product
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, overload
 
+from sottovoce.core.canonical import JsonObject
 from sottovoce.core.domain import Domain
+from sottovoce.core.domain.attributes import Codes
 from sottovoce.core.errors import ParameterError
 from sottovoce.core.lazy import numpy as np
 from sottovoce.core.privacy import log_above
 from sottovoce.core.randomness import Keystream, Source
-from sottovoce.core.reports import Index, Report
+from sottovoce.core.reports import Index, Report, ReportArray
 from sottovoce.mechanisms.base import Mechanism
 from sottovoce.mechanisms.frequency.krr import KRR
 from sottovoce.mechanisms.frequency.local_hash import LocalHash
@@ -30,13 +32,13 @@ if TYPE_CHECKING:
 
 Part = KRR | LocalHash
 MAX_LISTED_ANSWERS = 2**12
-"""Answers, up to which a device keeps a table of what the parts are asked."""
+"""For up to so many possible answers, a device keeps a table of what the parts are asked."""
 
 KINDS: dict[str, type[KRR] | type[LocalHash]] = {KRR.name: KRR, LocalHash.name: LocalHash}
 
 
 def better(size: int, epsilon: float) -> Part:
-    """The one of less variance for a domain of this size."""
+    """The mechanism with less variance for a domain of this size."""
     candidates: list[Part] = [KRR(size, epsilon), LocalHash(size, epsilon)]
     return min(candidates, key=lambda part: part.variance)
 
@@ -66,10 +68,10 @@ class Combination(ABC):
     def perturb(self, codes: Sequence[int], source: Source) -> int: ...
 
     @abstractmethod
-    def perturb_many(self, codes: Sequence[NDArray[np.int64]], stream: Keystream) -> NDArray[Any]: ...
+    def perturb_many(self, codes: Sequence[NDArray[np.int64]], stream: Keystream) -> ReportArray: ...
 
     @abstractmethod
-    def places(self, data: NDArray[Any]) -> NDArray[Any]: ...
+    def places(self, data: ReportArray) -> ReportArray: ...
 
 
 class Mixture(Combination):
@@ -113,7 +115,7 @@ class Mixture(Combination):
         at = source.below(len(self.parts))
         return self.starts[at] + self.parts[at]._perturb(codes[at], source)
 
-    def perturb_many(self, codes: Sequence[NDArray[np.int64]], stream: Keystream) -> NDArray[Any]:
+    def perturb_many(self, codes: Sequence[NDArray[np.int64]], stream: Keystream) -> ReportArray:
         reports = np.empty(codes[0].size, dtype=np.int64)
         drawn = stream.below(len(self.parts), reports.size)
         for at, part in enumerate(self.parts):
@@ -122,7 +124,7 @@ class Mixture(Combination):
             reports[own] += self.starts[at]
         return reports
 
-    def places(self, data: NDArray[Any]) -> NDArray[Any]:
+    def places(self, data: ReportArray) -> ReportArray:
         places = data.astype(np.int64)
         drawn = np.searchsorted(np.array(self.starts[1:]), places, side="right")
         for at, part in enumerate(self.parts):
@@ -164,21 +166,23 @@ class Composition(Combination):
         }
 
     def perturb(self, codes: Sequence[int], source: Source) -> int:
-        joined: int = self._join([part._perturb(code, source) for part, code in zip(self.parts, codes, strict=True)])
-        return joined
+        return self._join([part._perturb(code, source) for part, code in zip(self.parts, codes, strict=True)])
 
-    def perturb_many(self, codes: Sequence[NDArray[np.int64]], stream: Keystream) -> NDArray[Any]:
+    def perturb_many(self, codes: Sequence[NDArray[np.int64]], stream: Keystream) -> ReportArray:
         columns = zip(self.parts, codes, strict=True)
-        joined: NDArray[Any] = self._join([part._perturb_many(column, stream) for part, column in columns])
-        return joined
+        return self._join([part._perturb_many(column, stream) for part, column in columns])
 
-    def _join(self, reports: Sequence[Any]) -> Any:
-        joined = 0
+    @overload
+    def _join(self, reports: Sequence[int]) -> int: ...
+    @overload
+    def _join(self, reports: Sequence[ReportArray]) -> ReportArray: ...
+    def _join(self, reports: Sequence[int | ReportArray]) -> int | ReportArray:
+        joined: int | ReportArray = 0
         for part, report in zip(self.parts, reports, strict=True):
             joined = joined * part.shape.outcomes + report
         return joined
 
-    def places(self, data: NDArray[Any]) -> NDArray[Any]:
+    def places(self, data: ReportArray) -> ReportArray:
         return data
 
     def table(self, cells: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -208,7 +212,7 @@ class Combined(Mechanism):
     def _combination(self) -> Combination: ...
 
     @abstractmethod
-    def _questions(self, code: Any) -> list[Any]:
+    def _questions(self, code: Codes) -> list[Codes]:
         """What each part is asked about an answer, as codes: of a number or of a column."""
 
     @property
@@ -236,20 +240,20 @@ class Combined(Mechanism):
 
     @cached_property
     def _listed(self) -> list[list[int]]:
-        """What is asked about each answer. To look it up takes the same time for all; a division of 0 is quicker."""
+        """What the parts are asked about each answer. To look it up takes one time for all; to divide 0 is quicker."""
         return [self._questions(code) for code in range(self.domain.size)]
 
-    def _perturb_into(self, codes: NDArray[np.int64], stream: Keystream, out: NDArray[Any]) -> None:
+    def _perturb_into(self, codes: NDArray[np.int64], stream: Keystream, out: ReportArray) -> None:
         out[:] = self._combination.perturb_many(self._questions(codes), stream)
 
-    def _places(self, data: NDArray[Any]) -> Iterable[NDArray[Any]]:
+    def _places(self, data: ReportArray) -> Iterable[ReportArray]:
         return (self._combination.places(data),)
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> JsonObject:
         return super().to_dict() | {"parts": [part.to_dict() for part in self.parts]}
 
     @classmethod
-    def from_dict(cls, data: dict[str, Any]) -> Mechanism:
+    def from_dict(cls, data: JsonObject) -> Mechanism:
         parts = data.get("parts")
         if not isinstance(parts, list):
             raise ParameterError(f"parts must be a list of mechanisms, got {parts!r:.80}")

@@ -5,7 +5,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from sottovoce.core.domain import Domain, Keyed, Label
+from sottovoce.core.domain import AnswerDomain, Domain, Keyed, Label
+from sottovoce.core.domain.columns import Column
 from sottovoce.core.lazy import numpy as np
 from sottovoce.core.privacy import GRID, Probability
 from sottovoce.core.randomness import SYSTEM, Keystream, Source
@@ -16,7 +17,7 @@ from sottovoce.mechanisms.frequency.krr import KRR
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from sottovoce.estimates import KeyMeans
+    from sottovoce.estimates import KeyMeans, Result
     from sottovoce.estimates.tally import Tally
 
 
@@ -40,7 +41,7 @@ class KeyValue(SampledTopic):
 
     name: ClassVar[str] = "key_value"
     symbols: ClassVar[int] = 3
-    domain_type: ClassVar[type[Any]] = Keyed
+    domain_type: ClassVar[type[AnswerDomain]] = Keyed
     domain: Keyed
     p: Probability
 
@@ -85,7 +86,7 @@ class KeyValue(SampledTopic):
         key, symbol = divmod(code, 3)
         return 3 * key + self._answer._perturb(symbol, source)
 
-    def _encode_many(self, values: Any, stream: Keystream, first_row: int) -> NDArray[np.int64]:
+    def _encode_many(self, values: Column, stream: Keystream, first_row: int) -> NDArray[np.int64]:
         rows = self.domain.encode_many(values, first_row)
         key = stream.below(self.domain.keys.size, len(rows))
         if isinstance(rows, list):
@@ -95,7 +96,7 @@ class KeyValue(SampledTopic):
         up = stream.draws(len(rows)) < (np.nan_to_num(places) * GRID).astype(np.uint64)
         return 3 * key + np.where(np.isnan(places), 0, 1 + up)
 
-    def _estimate(self, tally: Tally[Any]) -> KeyMeans:
+    def _estimate(self, tally: Tally[Result]) -> KeyMeans:
         from sottovoce.estimates import KeyMeans
 
         bounds, symbols = (self.domain.low, self.domain.high), tally.cells.reshape(-1, 3)

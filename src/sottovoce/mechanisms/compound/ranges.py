@@ -3,16 +3,18 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from sottovoce.core.domain import Domain, Label
+from sottovoce.core.domain.attributes import Codes
 from sottovoce.core.errors import ParameterError
-from sottovoce.core.geometry import NOT_READY
+from sottovoce.core.geometry import NOT_SMALL
 from sottovoce.core.privacy import check_epsilon
 from sottovoce.estimates.tree import Tree
 from sottovoce.mechanisms.compound.combine import Combined, Mixture, Part, better, check_parts
 
 if TYPE_CHECKING:
+    from sottovoce.estimates import Result
     from sottovoce.estimates.range_estimate import RangeEstimate
     from sottovoce.estimates.tally import Tally
 
@@ -76,14 +78,14 @@ LocalHash(256 values, epsilon=1), LocalHash(1024 values, epsilon=1)))
     def _combination(self) -> Mixture:
         return Mixture(self.parts)
 
-    def _questions(self, code: Any) -> list[Any]:
+    def _questions(self, code: Codes) -> list[Codes]:
         return [code // width for width in self.tree.widths]
 
     def _questions_of_one(self, code: int) -> list[int]:
-        longer = NOT_READY * max(self.tree.widths)  # The numbers divided are as long for all answers.
+        longer = NOT_SMALL * max(self.tree.widths)  # The numbers divided are as long for all answers.
         return [(code + longer) // width - longer // width for width in self.tree.widths]
 
-    def _estimate(self, tally: Tally[Any]) -> RangeEstimate:
+    def _estimate(self, tally: Tally[Result]) -> RangeEstimate:
         from sottovoce.estimates.part_evidence import Evidence
         from sottovoce.estimates.range_estimate import RangeEstimate
 

@@ -3,13 +3,13 @@ from __future__ import annotations
 from abc import abstractmethod
 from fractions import Fraction
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from sottovoce.core.domain import Domain
 from sottovoce.core.lazy import numpy as np
 from sottovoce.core.privacy import Probability
 from sottovoce.core.randomness import Keystream, Source
-from sottovoce.core.reports import Index, Report
+from sottovoce.core.reports import Index, Report, ReportArray
 from sottovoce.mechanisms.base import Mechanism
 from sottovoce.mechanisms.frequency.krr import KRR
 
@@ -71,6 +71,6 @@ class SampledTopic(Mechanism):
 
     # Codes of a column would not fit into integers: there a topic is drawn first, and a code is a report without noise.
 
-    def _perturb_into(self, codes: NDArray[np.int64], stream: Keystream, out: NDArray[Any]) -> None:
+    def _perturb_into(self, codes: NDArray[np.int64], stream: Keystream, out: ReportArray) -> None:
         said = codes % self.symbols
         out[:] = codes - said + self._answer._perturb_many(said, stream)

@@ -4,9 +4,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
-from sottovoce.core.domain import Domain, Label, Options
+from sottovoce.core.domain import AnswerDomain, Domain, Label, Options
+from sottovoce.core.domain.columns import Column
 from sottovoce.core.lazy import numpy as np
 from sottovoce.core.privacy import Probability
 from sottovoce.core.randomness import Keystream, Source
@@ -16,7 +17,7 @@ from sottovoce.mechanisms.frequency.krr import KRR
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from sottovoce.estimates import Shares
+    from sottovoce.estimates import Result, Shares
     from sottovoce.estimates.tally import Tally
 
 
@@ -40,7 +41,7 @@ class Sets(SampledTopic):
     name: ClassVar[str] = "sets"
     question_kinds: ClassVar[tuple[str, ...]] = ("multiple",)
     symbols: ClassVar[int] = 2
-    domain_type: ClassVar[type[Any]] = Options
+    domain_type: ClassVar[type[AnswerDomain]] = Options
     domain: Options
     p: Probability
 
@@ -76,14 +77,14 @@ class Sets(SampledTopic):
         D = self.domain.options.size
         return float(D * self.p * self.q / (self.p - self.q) ** 2) + (D - 1) / 4
 
-    def _encode_many(self, values: Any, stream: Keystream, first_row: int) -> NDArray[np.int64]:
+    def _encode_many(self, values: Column, stream: Keystream, first_row: int) -> NDArray[np.int64]:
         held = self.domain.encode_many(values, first_row)
         option = stream.below(self.domain.options.size, len(held))
         bits = held[np.arange(len(held)), option >> 3] >> (option & 7).astype(np.uint8) & np.uint8(1)
         codes: NDArray[np.int64] = 2 * option + bits
         return codes
 
-    def _estimate(self, tally: Tally[Any]) -> Shares:
+    def _estimate(self, tally: Tally[Result]) -> Shares:
         from sottovoce.estimates import Shares
 
         counts = tally.cells.reshape(-1, 2)

@@ -6,22 +6,25 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from itertools import combinations
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
-from sottovoce.core.domain import Attributes, Domain, Label
+from sottovoce.core.domain import AnswerDomain, Attributes, Domain, Label
+from sottovoce.core.domain.attributes import Codes
 from sottovoce.core.errors import ParameterError
-from sottovoce.core.geometry import NOT_READY
+from sottovoce.core.geometry import NOT_SMALL
 from sottovoce.core.privacy import check_epsilon
 from sottovoce.mechanisms.compound.combine import Combined, Composition, Mixture, Part, better, check_parts
 from sottovoce.mechanisms.frequency.krr import KRR
 
 if TYPE_CHECKING:
+    from sottovoce.estimates import Result
     from sottovoce.estimates.several_estimate import SeveralEstimate
     from sottovoce.estimates.tally import Tally
 
 HOWS = ("split", "sample", "joint", "pairs")
-MAX_SPLIT = 2**24
-"""The largest table of split reports that a tally may need: 128 MB."""
+"""The ways to ask about several attributes."""
+MAX_SPLIT_CELLS = 2**24
+"""Cells of the largest tally that split reports may need: 128 MB."""
 
 
 @dataclass(frozen=True, init=False, repr=False)
@@ -42,7 +45,7 @@ class Several(Combined):
     """
 
     name: ClassVar[str] = "several"
-    domain_type: ClassVar[type[Any]] = Attributes
+    domain_type: ClassVar[type[AnswerDomain]] = Attributes
     domain: Attributes
     how: str
     parts: tuple[Part, ...]
@@ -64,7 +67,7 @@ class Several(Combined):
             how = _best(domain, check_epsilon(epsilon)) if how == "auto" else how
             parts = _parts(domain, how, check_epsilon(epsilon))
         self._freeze(domain=domain, how=how, parts=check_parts(parts, _sizes(domain, how)))
-        if how == "split" and self.cells > MAX_SPLIT:
+        if how == "split" and self.cells > MAX_SPLIT_CELLS:
             raise ParameterError(f"split must have at most 2^24 reports, these attributes have {self.cells:.3g}: "
                                  "use sample")  # fmt: skip
 
@@ -88,15 +91,15 @@ class Several(Combined):
         """The attributes that each part asks about, by their places."""
         return _asked(len(self.domain.names), self.how)
 
-    def _questions(self, code: Any) -> list[Any]:
+    def _questions(self, code: Codes) -> list[Codes]:
         codes = self.domain.split(code)
         return [_joined(codes, self.domain.sizes, places) for places in self.asked]
 
     def _questions_of_one(self, code: int) -> list[int]:
-        codes = self.domain.split(code + NOT_READY * self.domain.size)  # What is divided is as long for all answers.
+        codes = self.domain.split(code + NOT_SMALL * self.domain.size)  # What is divided is as long for all answers.
         return [_joined(codes, self.domain.sizes, places) for places in self.asked]
 
-    def _estimate(self, tally: Tally[Any]) -> SeveralEstimate:
+    def _estimate(self, tally: Tally[Result]) -> SeveralEstimate:
         from sottovoce.estimates.several_estimate import sampled, split
 
         combination = self._combination
@@ -113,7 +116,7 @@ def _asked(count: int, how: str) -> tuple[tuple[int, ...], ...]:
     return tuple((place,) for place in range(count))
 
 
-def _joined(codes: Sequence[Any], sizes: Sequence[int], places: Sequence[int]) -> Any:
+def _joined(codes: Sequence[Codes], sizes: Sequence[int], places: Sequence[int]) -> Codes:
     joined = 0 * codes[0]
     for place in places:
         joined = joined * sizes[place] + codes[place]
@@ -133,7 +136,7 @@ def _parts(domain: Attributes, how: str, epsilon: float) -> list[Part]:
 
 def _variances(domain: Attributes, epsilon: float) -> dict[str, float]:
     found, parts = {}, _parts(domain, "split", epsilon)
-    if math.prod(part.shape.outcomes for part in parts) <= MAX_SPLIT:
+    if math.prod(part.shape.outcomes for part in parts) <= MAX_SPLIT_CELLS:
         found["split"] = _mean([part.variance for part in parts])
     luck = [(len(domain.sizes) - 1) * (size - 1) / size**2 for size in domain.sizes]
     own = [len(domain.sizes) * part.variance for part in _parts(domain, "sample", epsilon)]

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from sottovoce.core.domain import Domain, Label
 from sottovoce.core.errors import ParameterError
@@ -12,7 +12,7 @@ from sottovoce.core.kernels import in_one_piece, loops, walsh_hadamard
 from sottovoce.core.lazy import numpy as np
 from sottovoce.core.privacy import Probability, log_above
 from sottovoce.core.randomness import Keystream, Source, heads
-from sottovoce.core.reports import Index, Report
+from sottovoce.core.reports import Index, Report, ReportArray
 from sottovoce.mechanisms.frequency.krr import KRR
 from sottovoce.mechanisms.frequency.pure import Pure
 
@@ -89,7 +89,7 @@ class Hadamard(Pure):
         """A bit above all rows. Python keeps integers below 2^9 ready, and has digits of 30 bits."""
         return 1 << (29 if self.shape.bits < 29 else 60)
 
-    def _perturb_into(self, codes: NDArray[np.int64], stream: Keystream, out: NDArray[Any]) -> None:
+    def _perturb_into(self, codes: NDArray[np.int64], stream: Keystream, out: ReportArray) -> None:
         count, outcomes = codes.size, self.shape.outcomes
         if (compiled := loops()) is not None:
             fixed = (in_one_piece(codes), heads(self.p), outcomes - 1, out)

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from sottovoce.core.domain import Domain, Label
 from sottovoce.core.errors import ParameterError
@@ -20,7 +20,7 @@ from sottovoce.core.privacy import (
     round_up,
 )
 from sottovoce.core.randomness import Keystream, Source, heads, last_fair
-from sottovoce.core.reports import Index, Report
+from sottovoce.core.reports import Index, Report, ReportArray
 from sottovoce.mechanisms.frequency.pure import Pure
 
 if TYPE_CHECKING:
@@ -93,7 +93,7 @@ class KRR(Pure):
         truth, other = source.bernoulli(self.p), source.below(self.domain.size - 1)
         return (other + (other >= code), code)[truth]
 
-    def _perturb_into(self, codes: NDArray[np.int64], stream: Keystream, out: NDArray[Any]) -> None:
+    def _perturb_into(self, codes: NDArray[np.int64], stream: Keystream, out: ReportArray) -> None:
         count, others = codes.size, self.domain.size - 1
         if (compiled := loops()) is not None:
             fixed = (in_one_piece(codes), heads(self.p), others, last_fair(others), out)

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar, overload
 
 from sottovoce.core.domain import Domain, Label
 from sottovoce.core.errors import ParameterError
@@ -15,7 +15,7 @@ from sottovoce.core.kernels import loops
 from sottovoce.core.lazy import numpy as np
 from sottovoce.core.privacy import Probability, check_epsilon
 from sottovoce.core.randomness import Keystream, Source, heads, last_fair
-from sottovoce.core.reports import Index, Report
+from sottovoce.core.reports import Index, Report, ReportArray
 from sottovoce.mechanisms.frequency.krr import KRR
 from sottovoce.mechanisms.frequency.pure import Pure
 
@@ -61,7 +61,7 @@ class LocalHash(Pure):
         if kind is not None and buckets is not None:
             raise ParameterError("give either a kind or a number of buckets")
         if buckets is None:
-            buckets = _buckets(domain.size, epsilon, kind or "optimal")
+            buckets = best_buckets(domain.size, epsilon, kind or "optimal")
         self._freeze(domain=domain, buckets=Field(buckets).order, p=KRR(buckets, epsilon, p=p).p)
         if self.p < self.q:
             raise ParameterError(f"p must be greater than 1/{buckets}, got {self.p}")
@@ -90,7 +90,11 @@ class LocalHash(Pure):
     def _bucket_response(self) -> KRR:
         return KRR(self.buckets, p=self.p)
 
-    def hash(self, cohort: Any, code: Any) -> Any:
+    @overload
+    def hash(self, cohort: int, code: int) -> int: ...
+    @overload
+    def hash(self, cohort: int | NDArray[np.int64], code: NDArray[np.int64]) -> NDArray[np.int64]: ...
+    def hash(self, cohort: int | NDArray[np.int64], code: int | NDArray[np.int64]) -> int | NDArray[np.int64]:
         """The bucket of a value in a cohort: an inner product over the field, of numbers or of columns."""
         return self._space.inner(cohort, code)
 
@@ -114,7 +118,7 @@ class LocalHash(Pure):
         cohort = source.below(self.cohorts)
         return cohort * self.buckets + self._bucket_response._perturb(self.hash(cohort, code), source)
 
-    def _perturb_into(self, codes: NDArray[np.int64], stream: Keystream, out: NDArray[Any]) -> None:
+    def _perturb_into(self, codes: NDArray[np.int64], stream: Keystream, out: ReportArray) -> None:
         count, others = codes.size, self.buckets - 1
         if (compiled := loops()) is not None:
             draws = (self.cohorts, last_fair(self.cohorts), heads(self.p), last_fair(others))
@@ -132,7 +136,7 @@ class LocalHash(Pure):
     def cells(self) -> int:
         return (self._space.lines + 1) * self.buckets
 
-    def _places(self, data: NDArray[Any]) -> Iterable[NDArray[Any]]:
+    def _places(self, data: ReportArray) -> Iterable[ReportArray]:
         cohort, bucket = divmod(data.astype(np.int64), self.buckets)
         factor, line = self._space.normalise_many(cohort)
         bucket = np.where(line < 0, bucket, self._space.field.multiply(factor, bucket))
@@ -174,15 +178,15 @@ class LocalHash(Pure):
         own = np.repeat(total[:, None], size, axis=1)
         for k in range(digits):
             lead = padded.reshape(rows, -1, g, g**k).sum(axis=1)
-            sums = space._transform(lead.transpose(2, 0, 1)[:, :, negative].reshape(-1, g), k).reshape(rows, g**k, g)
+            sums = space.transform(lead.transpose(2, 0, 1)[:, :, negative].reshape(-1, g), k).reshape(rows, g**k, g)
             squares = sums[:, :, negative] ** 2
             total = total + (g - 1) * squares.sum(axis=(1, 2))
-            image = space._transform(squares.transpose(1, 0, 2).reshape(-1, g), k).reshape(rows, g**k, g)
+            image = space.transform(squares.transpose(1, 0, 2).reshape(-1, g), k).reshape(rows, g**k, g)
             own += (g - 1) * np.tile(image.transpose(0, 2, 1).reshape(rows, -1), g ** (digits - k - 1))
         return total, own[:, : weights.shape[1]]
 
 
-def _buckets(size: int, epsilon: float | None, kind: str) -> int:
+def best_buckets(size: int, epsilon: float | None, kind: str) -> int:
     """The number of buckets with the least variance: the best of the field orders on either side of e^epsilon + 1."""
     if kind == "binary":
         return 2

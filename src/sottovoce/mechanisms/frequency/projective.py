@@ -5,25 +5,25 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from sottovoce.core.domain import Domain, Label
 from sottovoce.core.errors import ParameterError
 from sottovoce.core.field import MAX_ORDER, Field, is_order
-from sottovoce.core.geometry import MAX_LISTED_VECTORS, NOT_READY, Space, words
+from sottovoce.core.geometry import MAX_LISTED_VECTORS, NOT_SMALL, Space, words
 from sottovoce.core.kernels import loops
 from sottovoce.core.lazy import numpy as np
 from sottovoce.core.lazy import scipy
 from sottovoce.core.privacy import Probability, check_epsilon, check_probability, exp_below, log_above, round_down
 from sottovoce.core.randomness import Keystream, Source, heads, last_fair
-from sottovoce.core.reports import Index, Report
+from sottovoce.core.reports import Index, Report, ReportArray
 from sottovoce.mechanisms.frequency.pure import Pure
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-MAX_TABLE = 2**25
-"""The largest table that decoding may need: 256 MB."""
+MAX_TABLE_CELLS = 2**25
+"""Cells of the largest table that decoding may need: 256 MB."""
 
 
 @dataclass(frozen=True, init=False, repr=False)
@@ -141,7 +141,7 @@ class Projective(Pure):
 
     @cached_property
     def _longer(self) -> int:
-        return self._space.size * NOT_READY
+        return self._space.size * NOT_SMALL
 
     @cached_property
     def _differences(self) -> list[list[int]]:
@@ -149,7 +149,7 @@ class Projective(Pure):
         field, elements = self._space.field, range(self.order)
         return [[field.add(wanted, field.negative(element)) for element in elements] for wanted in (0, 1)]
 
-    def _perturb_into(self, codes: NDArray[np.int64], stream: Keystream, out: NDArray[Any]) -> None:
+    def _perturb_into(self, codes: NDArray[np.int64], stream: Keystream, out: ReportArray) -> None:
         count, space = codes.size, self._space
         if (compiled := loops()) is not None:
             draws = (heads(self.p), self._on, last_fair(self._on), self._off, last_fair(self._off))
@@ -171,12 +171,19 @@ class Projective(Pure):
     def _rest(self) -> Space:
         return Space(self.order, self._space.digits - 1)
 
-    def _complete(self, free: Any, point: Any, power: Any, wanted: Any) -> Any:
+    def _complete(
+        self,
+        free: NDArray[np.int64],
+        point: NDArray[np.int64],
+        power: NDArray[np.int64],
+        wanted: int | NDArray[np.int64],
+    ) -> NDArray[np.int64]:
         """Put a digit into `free`, where `point` has its leading 1, so that the inner product is `wanted`."""
         vector = free // power * power * self.order + free % power
         field = self._space.field
         missing = field.add(wanted, field.negative(self._space.inner(vector, point)))
-        return vector + power * missing
+        completed: NDArray[np.int64] = vector + power * missing
+        return completed
 
     def _support(self, cells: NDArray[np.int64]) -> NDArray[np.int64]:
         meets, powers = self._space.meets(cells), (self.order**k for k in range(self._space.digits))
@@ -191,7 +198,7 @@ class Projective(Pure):
         return np.ascontiguousarray((self._incidence @ columns).T, dtype=np.int64)
 
     @cached_property
-    def _incidence(self) -> Any:
+    def _incidence(self) -> scipy.sparse.csr_array:
         """A sparse matrix with a row for each point and a 1 for each hyperplane through it."""
         points, power = (column.repeat(self._on) for column in self._points(np.arange(self.domain.size)))
         free = np.tile(self._rest.line_many(np.arange(self._on)), self.domain.size)
@@ -210,7 +217,7 @@ def _best_order(size: int, epsilon: float) -> int:
     """The order of least variance among those near e^epsilon + 1 whose table for decoding is not too large."""
     limit = min(MAX_ORDER, math.floor(4 * math.exp(epsilon) + 4))
     orders = [g for g in range(2, limit + 1) if is_order(g)]
-    fitting = [g for g in orders if _space(g, size).size <= MAX_TABLE or g == 2]
+    fitting = [g for g in orders if _space(g, size).size <= MAX_TABLE_CELLS or g == 2]
     return min(fitting, key=lambda g: _variance(g, size, epsilon))
 
 

@@ -3,7 +3,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Iterable
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from sottovoce.core.domain import Domain
 from sottovoce.core.privacy import Probability
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from sottovoce.estimates import Estimate
+    from sottovoce.estimates import Estimate, Result
     from sottovoce.estimates.tally import Tally
 
 
@@ -66,7 +66,7 @@ class Pure(Mechanism):
 
         return np.array([self._support(row) for row in rows])
 
-    def _estimate(self, tally: Tally[Any]) -> Estimate:
+    def _estimate(self, tally: Tally[Result]) -> Estimate:
         from sottovoce.estimates import Estimate
 
         support = self._support(tally.cells)

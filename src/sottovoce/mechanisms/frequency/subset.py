@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from itertools import combinations
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from sottovoce.core.domain import Domain, Label
 from sottovoce.core.errors import ParameterError
@@ -14,7 +14,7 @@ from sottovoce.core.kernels.rows import put, resize
 from sottovoce.core.lazy import numpy as np
 from sottovoce.core.privacy import GRID, Probability, check_epsilon, check_probability, exp_below, log_above, round_down
 from sottovoce.core.randomness import Keystream, Source
-from sottovoce.core.reports import Bits, Index, Report
+from sottovoce.core.reports import Bits, Index, Report, ReportArray
 from sottovoce.mechanisms.frequency.combinations import Combinations, sample, sample_many
 from sottovoce.mechanisms.frequency.pure import Pure
 
@@ -119,10 +119,10 @@ class Subset(Pure):
         held[place] = (held[place], code)[truth]
         return self._pack(held)
 
-    def _perturb_into(self, codes: NDArray[np.int64], stream: Keystream, out: NDArray[Any]) -> None:
+    def _perturb_into(self, codes: NDArray[np.int64], stream: Keystream, out: ReportArray) -> None:
         truth = stream.bernoulli(self.p, codes.size)
         if isinstance(self.shape, Bits):
-            _bit_sets(self.shape, codes, self.size - truth, truth, stream, out)
+            _bit_sets(self.shape, codes, self.size - truth, truth, stream, out.view(np.uint8))
         elif self._sets.count * self.domain.size <= MAX_LISTED_ENTRIES:
             held = math.comb(self.domain.size - 1, self.size - 1)
             with_it, without = stream.below(held, codes.size), stream.below(self._sets.count - held, codes.size)
@@ -149,10 +149,10 @@ class Subset(Pure):
             holds[member, np.arange(self._sets.count)] = True
         return np.argsort(~holds, axis=1, kind="stable")
 
-    def _count(self, data: NDArray[Any]) -> NDArray[np.int64]:
+    def _count(self, data: ReportArray) -> NDArray[np.int64]:
         return self.shape.sums(data) if isinstance(self.shape, Bits) else super()._count(data)
 
-    def _places(self, data: NDArray[Any]) -> Iterable[NDArray[Any]]:
+    def _places(self, data: ReportArray) -> Iterable[ReportArray]:
         return self._sets.members_many(data.astype(np.int64))
 
     def _support(self, cells: NDArray[np.int64]) -> NDArray[np.int64]:

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from sottovoce.core.domain import Domain, Label
 from sottovoce.core.errors import ParameterError
@@ -20,7 +20,7 @@ from sottovoce.core.privacy import (
     round_up,
 )
 from sottovoce.core.randomness import Keystream, Source
-from sottovoce.core.reports import Bits, Report
+from sottovoce.core.reports import Bits, Report, ReportArray
 from sottovoce.mechanisms.frequency.pure import Pure
 
 if TYPE_CHECKING:
@@ -108,10 +108,10 @@ class Unary(Pure):
         chances[code] = self.p
         return self.shape.of_bits(source.coins(chances))
 
-    def _perturb_into(self, codes: NDArray[np.int64], stream: Keystream, out: NDArray[Any]) -> None:
-        noisy_bits(self.shape, self.p, self.q, codes[:, None], stream, out)
+    def _perturb_into(self, codes: NDArray[np.int64], stream: Keystream, out: ReportArray) -> None:
+        noisy_bits(self.shape, self.p, self.q, codes[:, None], stream, out.view(np.uint8))
 
-    def _count(self, data: NDArray[Any]) -> NDArray[np.int64]:
+    def _count(self, data: ReportArray) -> NDArray[np.int64]:
         return self.shape.sums(data)
 
     def _support(self, cells: NDArray[np.int64]) -> NDArray[np.int64]:

@@ -15,21 +15,23 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar, TypeAlias
 
+from sottovoce.core.canonical import JsonObject
+from sottovoce.core.domain.columns import Column
 from sottovoce.core.errors import ParameterError
 from sottovoce.core.lazy import numpy as np
 from sottovoce.core.randomness import SYSTEM, Keystream, Source
-from sottovoce.core.reports import Report, Reports
-from sottovoce.mechanisms.base import Mechanism
+from sottovoce.core.reports import Report, ReportArray, Reports
+from sottovoce.mechanisms.base import Code, Mechanism
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-Memory = dict[str, Any]
+Memory: TypeAlias = JsonObject
 """What a device keeps between two waves: numbers, text and lists, ready for JSON. Only its mechanism can read it."""
 
-Hide = Callable[[str], str]
+Hide: TypeAlias = Callable[[str], str]
 """What a device makes of the name of a value before it is looked up or kept, so that its store does not show it."""
 
 
@@ -119,14 +121,14 @@ class Longitudinal(Mechanism):
         return memory
 
     @abstractmethod
-    def _step(self, code: Any, memory: Memory, source: Source, hide: Hide) -> Step: ...
+    def _step(self, code: Code, memory: Memory, source: Source, hide: Hide) -> Step: ...
 
     def _perturb(self, code: int, source: Source) -> Report:
         return self._step(code, self.begin(source), source, str).report
 
     # What a simulation does.
 
-    def randomize_waves(self, waves: Sequence[Any], seed: int | Keystream | None = None) -> list[Reports]:
+    def randomize_waves(self, waves: Sequence[Column], seed: int | Keystream | None = None) -> list[Reports]:
         """The reports of the same people in several waves. A wave is a column of answers, one for each person."""
         stream = Keystream.of(seed)
         columns = [self._encode_many(wave, stream, 1) for wave in waves]
@@ -136,10 +138,10 @@ class Longitudinal(Mechanism):
         return [Reports(self, self.shape.check_many(column), stream.simulated) for column in data]
 
     @abstractmethod
-    def _perturb_waves(self, codes: NDArray[np.int64], stream: Keystream) -> list[NDArray[Any]]:
+    def _perturb_waves(self, codes: NDArray[np.int64], stream: Keystream) -> list[ReportArray]:
         """A column of reports for each column of codes; a row is one person."""
 
-    def _perturb_into(self, codes: NDArray[np.int64], stream: Keystream, out: NDArray[Any]) -> None:
+    def _perturb_into(self, codes: NDArray[np.int64], stream: Keystream, out: ReportArray) -> None:
         out[:] = self._perturb_waves(codes[:, None], stream)[0]
 
 

@@ -4,14 +4,14 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from sottovoce.core.domain import Domain, Label
 from sottovoce.core.errors import ParameterError
 from sottovoce.core.lazy import numpy as np
 from sottovoce.core.privacy import Probability, log_above
 from sottovoce.core.randomness import SYSTEM, Keystream, Source
-from sottovoce.core.reports import Index, Report
+from sottovoce.core.reports import Index, Report, ReportArray
 from sottovoce.estimates.tally import Tally
 from sottovoce.mechanisms.frequency.krr import KRR
 from sottovoce.mechanisms.frequency.randomized_response import TRUTH_VALUES
@@ -20,7 +20,7 @@ from sottovoce.mechanisms.longitudinal.base import Hide, Longitudinal, Memory, S
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from sottovoce.estimates import EventShares
+    from sottovoce.estimates import EventShares, Result
 
 COIN = Probability(1, 2)
 MAX_WAVES = 2**20
@@ -168,7 +168,7 @@ class Changes(Longitudinal):
         cost = self.epsilon_forever if wave == 1 else 0.0
         return Step(2 * memory["order"] + up, memory | kept, cost)
 
-    def _perturb_waves(self, codes: NDArray[np.int64], stream: Keystream) -> list[NDArray[Any]]:
+    def _perturb_waves(self, codes: NDArray[np.int64], stream: Keystream) -> list[ReportArray]:
         people, waves = codes.shape
         if waves > self.waves:
             raise ParameterError(f"the mechanism is for {self.waves} waves, got {waves}")
@@ -176,7 +176,7 @@ class Changes(Longitudinal):
         changed = np.diff(codes, axis=1, prepend=0)
         told = changed * (np.cumsum(changed != 0, axis=1) == kept[:, None])
         level = np.concatenate([np.zeros((people, 1), dtype=np.int64), np.cumsum(told, axis=1)], axis=1)
-        reports = []
+        reports: list[ReportArray] = []
         for wave in range(1, waves + 1):
             start = np.maximum(wave - (1 << order), 0)
             sign = (level[:, wave] - level[np.arange(people), start]) * (wave % (1 << order) == 0)
@@ -207,7 +207,7 @@ class Changes(Longitudinal):
         variance = (1 - most**2) / (np.maximum(told, 1) * self._shrinkage**2)
         return np.where(told > 0, change, 0.0), np.where(told > 0, variance, 1.0)
 
-    def _estimate(self, tally: Tally[Any]) -> EventShares:
+    def _estimate(self, tally: Tally[Result]) -> EventShares:
         from sottovoce.estimates import EventShares
         from sottovoce.estimates.render import plural
 

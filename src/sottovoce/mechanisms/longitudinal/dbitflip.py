@@ -6,21 +6,21 @@ from fractions import Fraction
 from functools import cached_property
 from itertools import product
 from math import prod
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from sottovoce.core.domain import Domain, Label
 from sottovoce.core.errors import ParameterError
 from sottovoce.core.lazy import numpy as np
 from sottovoce.core.privacy import GRID, Probability, check_epsilon, check_probability, exp_below, log_above, round_down
 from sottovoce.core.randomness import SYSTEM, Keystream, Source
-from sottovoce.core.reports import Index, Report
+from sottovoce.core.reports import Index, Report, ReportArray
 from sottovoce.mechanisms.frequency.combinations import Combinations, sample, sample_many
 from sottovoce.mechanisms.longitudinal.base import Hide, Longitudinal, Memory, Step, check_count
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from sottovoce.estimates import Shares
+    from sottovoce.estimates import Result, Shares
     from sottovoce.estimates.tally import Tally
 
 
@@ -154,7 +154,7 @@ class DBitFlip(Longitudinal):
         members = enumerate(self._sets.members(number))
         return sum(source.bernoulli((self.q, self.p)[member == code]) << at for at, member in members)
 
-    def _perturb_waves(self, codes: NDArray[np.int64], stream: Keystream) -> list[NDArray[Any]]:
+    def _perturb_waves(self, codes: NDArray[np.int64], stream: Keystream) -> list[ReportArray]:
         people, D = len(codes), self.domain.size
         members = np.sort(sample_many(D, self.sampled, people, stream), axis=1)
         drawn, place = np.unique(np.arange(people)[:, None] * D + codes, return_inverse=True)
@@ -164,12 +164,12 @@ class DBitFlip(Longitudinal):
         numbers = self._sets.number_many(members) << self.sampled
         return [numbers + told[places] for places in place.reshape(codes.shape).T]
 
-    def _places(self, data: NDArray[Any]) -> Iterable[NDArray[Any]]:
+    def _places(self, data: ReportArray) -> Iterable[ReportArray]:
         numbers, told = data.astype(np.int64) >> self.sampled, data.astype(np.int64) & ((1 << self.sampled) - 1)
         for at, member in zip(reversed(range(self.sampled)), self._sets.members_many(numbers), strict=True):
             yield 2 * member + (told >> at & 1)
 
-    def _estimate(self, tally: Tally[Any]) -> Shares:
+    def _estimate(self, tally: Tally[Result]) -> Shares:
         from sottovoce.estimates import Shares
 
         counts = tally.cells.reshape(-1, 2)

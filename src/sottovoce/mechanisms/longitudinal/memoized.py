@@ -9,8 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Self, Unpack
 
+from sottovoce.core.canonical import JsonObject
 from sottovoce.core.domain import Domain, Label, Text
 from sottovoce.core.errors import ParameterError
 from sottovoce.core.privacy import check_probability
@@ -20,7 +21,14 @@ from sottovoce.mechanisms.frequency.local_hash import LocalHash
 from sottovoce.mechanisms.frequency.randomized_response import RandomizedResponse
 from sottovoce.mechanisms.frequency.unary import Unary
 from sottovoce.mechanisms.longitudinal.base import check_count
-from sottovoce.mechanisms.longitudinal.memoized_design import Instantaneous, Permanent, few_buckets, pair_costing
+from sottovoce.mechanisms.longitudinal.memoized_design import (
+    FilterOptions,
+    HashingOptions,
+    Instantaneous,
+    Permanent,
+    few_buckets,
+    pair_costing,
+)
 from sottovoce.mechanisms.longitudinal.permanent_answers import PermanentAnswers
 from sottovoce.mechanisms.text.bloom import Bloom
 from sottovoce.mechanisms.text.cohorts import Cohorts
@@ -113,7 +121,7 @@ class Memoized(PermanentAnswers):
         first: float,
         buckets: int | None = None,
         changes: int | None = None,
-        **hashing: Any,
+        **hashing: Unpack[HashingOptions],
     ) -> Self:
         """What costs at most `permanent` for any number of reports of one value, and at most `first` for one of them.
 
@@ -136,7 +144,7 @@ class Memoized(PermanentAnswers):
         p: float | Fraction,
         q: float | Fraction,
         changes: int | None = None,
-        **filters: Any,
+        **filters: Unpack[FilterOptions],
     ) -> Self:
         """RAPPOR by its own parameters: a Bloom filter of a text, or with a list of values one bit for each of them.
 
@@ -190,12 +198,12 @@ class Memoized(PermanentAnswers):
 
     # What travels.
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> JsonObject:
         """Without a bound on changes there is no such field: what was written before there was one stays as it is."""
         return {name: value for name, value in super().to_dict().items() if value is not None}
 
     @classmethod
-    def from_dict(cls, data: dict[str, Any]) -> Mechanism:
+    def from_dict(cls, data: JsonObject) -> Mechanism:
         if data.get("changes", 0) is None:
             raise ParameterError("changes must be a whole number, or left out, got None")
         names = {"permanent", "instantaneous"} & set(data)

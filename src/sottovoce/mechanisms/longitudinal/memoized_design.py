@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
 from sottovoce.core.domain import Domain, Text
 from sottovoce.core.errors import ParameterError
 from sottovoce.core.hashing import MAX_BUCKETS
 from sottovoce.core.privacy import Probability, check_epsilon, exp_below, round_down
 from sottovoce.mechanisms.frequency.krr import KRR
-from sottovoce.mechanisms.frequency.local_hash import LocalHash, _buckets
+from sottovoce.mechanisms.frequency.local_hash import LocalHash, best_buckets
 from sottovoce.mechanisms.frequency.randomized_response import RandomizedResponse
 from sottovoce.mechanisms.frequency.unary import Unary
 from sottovoce.mechanisms.text.bloom import Bloom
@@ -25,8 +25,27 @@ Instantaneous = KRR | Unary
 Pair = tuple[Permanent, Instantaneous]
 
 
+class HashingOptions(TypedDict, total=False):
+    """How texts are hashed. `hashes` is for Bloom filters only."""
+
+    cohorts: int
+    salt: str
+    hashes: int
+
+
+class FilterOptions(HashingOptions, total=False):
+    """The same, and how many bits a Bloom filter has."""
+
+    bits: int
+
+
 def pair_costing(
-    kind: str, domain: Values, permanent: float, first: float, buckets: int | None, **hashing: Any
+    kind: str,
+    domain: Values,
+    permanent: float,
+    first: float,
+    buckets: int | None,
+    **hashing: Unpack[HashingOptions],
 ) -> Pair:
     """A permanent and an instantaneous mechanism: the former costs `permanent`, a report of both `first`."""
     permanent, first = check_epsilon(permanent), check_epsilon(first)
@@ -54,17 +73,24 @@ def _listed_pair(kind: str, domain: Domain, permanent: float, first: float, buck
         told = KRR(domain, permanent)
         return told, KRR(domain, p=_answer(told, first))
     if kind == LocalHash.name:
-        hashed = LocalHash(domain, permanent, buckets=buckets or _buckets(domain.size, first, "optimal"))
+        hashed = LocalHash(domain, permanent, buckets=buckets or best_buckets(domain.size, first, "optimal"))
         return hashed, KRR(hashed.buckets, p=_answer(hashed._bucket_response, first))
     names = ", ".join(mechanism.name for mechanism in (RandomizedResponse, KRR, Unary, LocalHash, Hashed, Bloom))
     raise ParameterError(f"kind must be one of {names}, got {kind!r:.40}")
 
 
 BUCKETS_OF_ALL_COHORTS = 2**16
-"""Unless somebody says how many cohorts there are: collisions are then as rare as for `Hashed`."""
+"""Buckets times cohorts, if the number of cohorts is not given: collisions are then as rare as for `Hashed`."""
 
 
-def _text_pair(kind: str, domain: Values, permanent: float, first: float, buckets: int | None, **hashing: Any) -> Pair:
+def _text_pair(
+    kind: str,
+    domain: Values,
+    permanent: float,
+    first: float,
+    buckets: int | None,
+    **hashing: Unpack[HashingOptions],
+) -> Pair:
     if domain is not None and not isinstance(domain, Text):
         raise ParameterError(f"{kind} is for a domain of Text, got {domain!r:.60}")
     odd = set(hashing) - {"cohorts", "salt", *(["hashes"] if kind == Bloom.name else [])}
@@ -75,13 +101,14 @@ def _text_pair(kind: str, domain: Values, permanent: float, first: float, bucket
         flip = _symmetric_flip(kept, first)
         return kept, Unary(kept.buckets, p=1 - flip, q=flip)
     told = KRR(round(min(math.exp(first) + 1, MAX_BUCKETS)) if buckets is None else buckets, permanent)
-    made = Hashed(told, domain=domain, **{"cohorts": max(BUCKETS_OF_ALL_COHORTS // told.domain.size, 1)} | hashing)
+    cohorts = hashing.get("cohorts", max(BUCKETS_OF_ALL_COHORTS // told.domain.size, 1))
+    made = Hashed(told, cohorts=cohorts, salt=hashing.get("salt", ""), domain=domain)
     return made, KRR(told.domain, p=_answer(told, first))
 
 
 def few_buckets(size: int, first: float, kind: str) -> int:
     """As for local hashing with the epsilon of one report, since that is what the chain amounts to."""
-    return _buckets(size, check_epsilon(first), kind)
+    return best_buckets(size, check_epsilon(first), kind)
 
 
 def _answer(permanent: KRR, first: float) -> Probability:

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from sottovoce.core.domain import Domain, Text
+    from sottovoce.estimates import Estimate, HashedEstimate, Result
+    from sottovoce.estimates.tally import Tally
 
 
 class MemoizedValues(Memoized, Pure):
@@ -29,6 +31,12 @@ class MemoizedValues(Memoized, Pure):
 
     permanent: KRR | Unary | LocalHash
     permanents: ClassVar[tuple[type[Mechanism], ...]] = (KRR, Unary, LocalHash)
+
+    if TYPE_CHECKING:
+
+        def tally(self) -> Tally[Estimate]: ...
+
+        def _estimate(self, tally: Tally[Result]) -> Estimate: ...
 
     @property
     def domain(self) -> Domain:  # type: ignore[override]
@@ -52,6 +60,14 @@ class MemoizedTexts(Memoized, Cohorts):
 
     permanent: Hashed | Bloom
     permanents: ClassVar[tuple[type[Mechanism], ...]] = (Hashed, Bloom)
+
+    if TYPE_CHECKING:
+
+        def tally(self) -> Tally[HashedEstimate]: ...
+
+        def _estimate(
+            self, tally: Tally[Result], values: Iterable[str | None] | None = None, method: str = "mean"
+        ) -> HashedEstimate: ...
 
     @property
     def domain(self) -> Text:  # type: ignore[override]

@@ -12,7 +12,8 @@ from sottovoce.core.errors import ParameterError
 from sottovoce.core.lazy import numpy as np
 from sottovoce.core.privacy import Probability
 from sottovoce.core.randomness import SYSTEM, Keystream, Source
-from sottovoce.core.reports import Bits, Report
+from sottovoce.core.reports import Bits, Report, ReportArray
+from sottovoce.mechanisms.base import Code
 from sottovoce.mechanisms.longitudinal.answer_costs import AnswerCosts
 from sottovoce.mechanisms.longitudinal.base import Hide, Longitudinal, Memory, Step
 from sottovoce.mechanisms.longitudinal.chain import Chain, answers_sent
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from sottovoce.core.reports import Shape
+    from sottovoce.estimates import Estimate, HashedEstimate, Result
     from sottovoce.estimates.tally import Tally
 
 MEMORY_VERSION = 2
@@ -44,7 +46,10 @@ class PermanentAnswers(Longitudinal):
         @property
         def variance(self) -> float: ...
 
-        def _estimate(self, tally: Tally[Any], *asked: Any, **named: Any) -> Any: ...
+        def tally(self) -> Tally[Any]:
+            """Its estimate is an `Estimate` over listed values, and a `HashedEstimate` over texts."""
+
+        def _estimate(self, tally: Tally[Result]) -> Estimate | HashedEstimate: ...
 
     # Values have places, and reports look as those of the permanent mechanism do.
 
@@ -71,10 +76,10 @@ class PermanentAnswers(Longitudinal):
     def marks(self) -> int | None:
         return self.permanent.marks
 
-    def _places(self, data: NDArray[Any]) -> Iterable[NDArray[Any]]:
+    def _places(self, data: ReportArray) -> Iterable[ReportArray]:
         return self.permanent._places(data)
 
-    def _count(self, data: NDArray[Any]) -> NDArray[np.int64]:
+    def _count(self, data: ReportArray) -> NDArray[np.int64]:
         return self.permanent._count(data)
 
     # What it costs.
@@ -120,7 +125,7 @@ class PermanentAnswers(Longitudinal):
     def _new_value_cost(self, held: int) -> float:
         return self._costs.new_value(held)
 
-    def _law(self, code: Any) -> dict[Report, Fraction]:
+    def _law(self, code: Code) -> dict[Report, Fraction]:
         return {
             self._where.join(cohort, report): chance / self.cohorts
             for cohort in range(self.cohorts)
@@ -155,7 +160,7 @@ class PermanentAnswers(Longitudinal):
             raise ParameterError(f"a memory of {self.name} must say which of its answers is the last, got {last!r:.40}")
         return memory
 
-    def _step(self, code: Any, memory: Memory, source: Source, hide: Hide) -> Step:
+    def _step(self, code: Code, memory: Memory, source: Source, hide: Hide) -> Step:
         """An answer is drawn in every wave and kept for a new value only, so that the work tells nothing of the value.
 
         What is sent is that of the value, if it has one or may have one; else it is the last one that was drawn.
@@ -189,7 +194,7 @@ class PermanentAnswers(Longitudinal):
 
     # What a simulation does.
 
-    def _perturb_waves(self, codes: NDArray[np.int64], stream: Keystream) -> list[NDArray[Any]]:
+    def _perturb_waves(self, codes: NDArray[np.int64], stream: Keystream) -> list[ReportArray]:
         people, waves = codes.shape
         cohorts = stream.below(self.cohorts, people)
         first, answer = answers_sent(codes, self.changes)
@@ -199,11 +204,12 @@ class PermanentAnswers(Longitudinal):
         sent = (self._resend_many(kept[column], stream) for column in answer.reshape(codes.shape).T)
         return [self._where.join_many(cohorts, column) for column in sent]
 
-    def _resend_many(self, kept: NDArray[Any], stream: Keystream) -> NDArray[Any]:
+    def _resend_many(self, kept: ReportArray, stream: Keystream) -> ReportArray:
         if kept.ndim == 1:
-            return self.instantaneous._perturb_many(kept, stream)
+            return self.instantaneous._perturb_many(kept.astype(np.int64, copy=False), stream)
         chances = (self.instantaneous.p, self.instantaneous.q)
-        ones, zeros = (stream.coin_rows(chance, np.empty_like(kept)) for chance in chances)
-        sent: NDArray[Any] = kept & ones | ~kept & zeros
+        ones, zeros = (stream.coin_rows(chance, np.empty(kept.shape, dtype=np.uint8)) for chance in chances)
+        rows = kept.view(np.uint8)
+        sent: NDArray[np.uint8] = rows & ones | ~rows & zeros
         Bits(self._chain.size).trim(sent)
         return sent

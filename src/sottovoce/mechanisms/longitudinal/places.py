@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from sottovoce.core.errors import ParameterError
 from sottovoce.core.hashing import hash_rest
-from sottovoce.core.reports import Report
+from sottovoce.core.reports import Report, ReportArray
+from sottovoce.mechanisms.base import Code
 from sottovoce.mechanisms.frequency.krr import KRR
 from sottovoce.mechanisms.frequency.local_hash import LocalHash
 from sottovoce.mechanisms.frequency.unary import Unary
@@ -35,10 +36,10 @@ class Places(Protocol):
     def hashed(self) -> bool:
         """Whether what is randomized is the place of a value and not the value itself."""
 
-    def name(self, code: Any) -> str:
+    def name(self, code: Code) -> str:
         """What stands for a value in a memory: two values never share it."""
 
-    def place(self, code: Any, cohort: int) -> Any:
+    def place(self, code: Code, cohort: int) -> Any:
         """The place of a value in a cohort."""
 
     def place_many(self, codes: NDArray[np.int64], cohorts: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -47,7 +48,7 @@ class Places(Protocol):
     def join(self, cohort: int, report: Report) -> Report:
         """A report together with its cohort."""
 
-    def join_many(self, cohorts: NDArray[np.int64], inner: NDArray[Any]) -> NDArray[Any]:
+    def join_many(self, cohorts: NDArray[np.int64], inner: ReportArray) -> ReportArray:
         """The same for a column."""
 
 
@@ -81,8 +82,8 @@ class ListedPlaces:
     def join(self, cohort: int, report: Report) -> Report:
         return report if isinstance(report, bytes) else cohort * self.inner.domain.size + report
 
-    def join_many(self, cohorts: NDArray[np.int64], inner: NDArray[Any]) -> NDArray[Any]:
-        joined: NDArray[Any] = inner if inner.ndim > 1 else cohorts * self.inner.domain.size + inner
+    def join_many(self, cohorts: NDArray[np.int64], inner: ReportArray) -> ReportArray:
+        joined: ReportArray = inner if inner.ndim > 1 else cohorts * self.inner.domain.size + inner
         return joined
 
 
@@ -119,5 +120,5 @@ class TextPlaces:
     def join(self, cohort: int, report: Report) -> Report:
         return self.permanent._join(cohort, report)
 
-    def join_many(self, cohorts: NDArray[np.int64], inner: NDArray[Any]) -> NDArray[Any]:
+    def join_many(self, cohorts: NDArray[np.int64], inner: ReportArray) -> ReportArray:
         return self.permanent._join_many(cohorts, inner)

@@ -1,8 +1,9 @@
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
-from sottovoce.core.domain import Scale
+from sottovoce.core.domain import AnswerDomain, Scale
+from sottovoce.core.domain.columns import Column
 from sottovoce.core.lazy import numpy as np
 from sottovoce.core.randomness import Keystream, Source
 from sottovoce.core.reports import Index
@@ -18,7 +19,7 @@ class Numeric(Mechanism):
     A tally counts the outcomes.
     """
 
-    domain_type: ClassVar[type[Any]] = Scale
+    domain_type: ClassVar[type[AnswerDomain]] = Scale
     domain: Scale
 
     if TYPE_CHECKING:
@@ -33,7 +34,7 @@ class Numeric(Mechanism):
     def _encode(self, value: object, source: Source) -> int:
         return self.domain.encode(value, source)
 
-    def _encode_many(self, values: Any, stream: Keystream, first_row: int) -> NDArray[np.int64]:
+    def _encode_many(self, values: Column, stream: Keystream, first_row: int) -> NDArray[np.int64]:
         return self.domain.encode_many(values, stream, first_row)
 
     def __repr__(self) -> str:

@@ -5,24 +5,36 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Required, TypedDict
 
 from sottovoce.core.domain import Scale
 from sottovoce.core.errors import ParameterError
 from sottovoce.core.lazy import numpy as np
 from sottovoce.core.privacy import Probability, check_epsilon, check_probability, log_above, round_down
 from sottovoce.core.randomness import Keystream, Source
-from sottovoce.core.reports import Index, Report
+from sottovoce.core.reports import Index, Report, ReportArray
 from sottovoce.mechanisms.numeric.base import Numeric
 from sottovoce.mechanisms.numeric.window import Coin, Window
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from sottovoce.estimates import MeanEstimate
+    from sottovoce.estimates import MeanEstimate, Result
     from sottovoce.estimates.tally import Tally
 
 DEFAULT_STEPS = 1024
+
+
+class Parameters(TypedDict, total=False):
+    """The kind of a `Mean`, and the parameters that this kind has."""
+
+    kind: Required[str]
+    p: Probability
+    share: Probability
+    window: int
+    inside: Probability
+
+
 PARAMETERS = {"rounding": {"p"}, "piecewise": {"window", "inside"}, "hybrid": {"p", "share", "window", "inside"}}
 KINDS = ("auto", "rounding", "duchi", "piecewise", "hybrid")
 
@@ -60,6 +72,10 @@ class Mean(Numeric):
     window: int | None
     inside: Probability | None
 
+    if TYPE_CHECKING:
+
+        def tally(self) -> Tally[MeanEstimate]: ...
+
     def __init__(
         self,
         low: float,
@@ -88,15 +104,23 @@ class Mean(Numeric):
         made._set(**parameters)
         return made
 
-    def _set(self, *, domain: Scale, kind: str, **parameters: Any) -> None:
-        """Set all fields, and see that the kind has just the parameters it needs."""
+    def _set(
+        self,
+        *,
+        domain: Scale,
+        kind: str,
+        p: Probability | None = None,
+        share: Probability | None = None,
+        window: int | None = None,
+        inside: Probability | None = None,
+    ) -> None:
+        """Set all fields, and check that the kind has just the parameters it needs."""
+        parameters = {"p": p, "share": share, "window": window, "inside": inside}
         given = {name for name, value in parameters.items() if value is not None}
         if kind not in PARAMETERS or given != PARAMETERS[kind]:
             shown = ", ".join(sorted(given))
             raise ParameterError(f"kind must fit its parameters, got {kind!r} with {shown or 'none'}")
-        self._freeze(
-            domain=domain, kind=kind, **{"p": None, "share": None, "window": None, "inside": None} | parameters
-        )
+        self._freeze(domain=domain, kind=kind, **parameters)
         _ = self._parts
 
     @cached_property
@@ -156,7 +180,7 @@ class Mean(Numeric):
         wide, narrow = source.bernoulli(self.share), coin.perturb(code, source)
         return (narrow, coin.outcomes + window.perturb(code, source))[wide]
 
-    def _perturb_into(self, codes: NDArray[np.int64], stream: Keystream, out: NDArray[Any]) -> None:
+    def _perturb_into(self, codes: NDArray[np.int64], stream: Keystream, out: ReportArray) -> None:
         coin, window = self._parts[0][1], self._parts[-1][1]
         reports = coin.perturb_many(codes, stream)
         if self.share is not None:
@@ -164,7 +188,7 @@ class Mean(Numeric):
             reports = np.where(stream.bernoulli(self.share, codes.size), wide, reports)
         out[:] = reports
 
-    def _estimate(self, tally: Tally[Any]) -> MeanEstimate:
+    def _estimate(self, tally: Tally[Result]) -> MeanEstimate:
         from sottovoce.estimates import MeanEstimate
 
         units = np.concatenate([part.values for _, part in self._parts])
@@ -173,7 +197,7 @@ class Mean(Numeric):
         return MeanEstimate(self.domain, tally.n, *moments, self.epsilon, tally.simulated)
 
 
-def _plan(epsilon: float, steps: int, kind: str) -> dict[str, Any]:
+def _plan(epsilon: float, steps: int, kind: str) -> Parameters:
     """The parameters of a kind, or of the best kind."""
     coin = Coin.spending(epsilon, steps)
     if kind in ("rounding", "duchi"):
@@ -188,7 +212,7 @@ def _plan(epsilon: float, steps: int, kind: str) -> dict[str, Any]:
     return {"kind": "hybrid", "p": coin.p, "share": share, "window": window.window, "inside": window.inside}
 
 
-def _piecewise(epsilon: float, steps: int) -> dict[str, Any]:
+def _piecewise(epsilon: float, steps: int) -> Parameters:
     window = _best_window(epsilon, steps, lambda level, curve: _worst(level, curve, steps))
     return {"kind": "piecewise", "window": window.window, "inside": window.inside}
 

@@ -11,13 +11,14 @@ from sottovoce.core.errors import ParameterError
 from sottovoce.core.lazy import numpy as np
 from sottovoce.core.privacy import Probability, check_epsilon, check_probability, log_above, round_down
 from sottovoce.core.randomness import Keystream, Source
-from sottovoce.core.reports import Index, Report
+from sottovoce.core.reports import Index, Report, ReportArray
 from sottovoce.mechanisms.numeric.base import Numeric
 from sottovoce.mechanisms.numeric.window import Window
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from sottovoce.estimates import Result
     from sottovoce.estimates.distribution import Distribution
     from sottovoce.estimates.tally import Tally
 
@@ -58,6 +59,10 @@ class SquareWave(Numeric):
     bins: int
     window: int
     inside: Probability
+
+    if TYPE_CHECKING:
+
+        def tally(self) -> Tally[Distribution]: ...
 
     def __init__(
         self,
@@ -110,10 +115,10 @@ class SquareWave(Numeric):
     def _perturb(self, code: int, source: Source) -> int:
         return self._window.perturb(code, source)
 
-    def _perturb_into(self, codes: NDArray[np.int64], stream: Keystream, out: NDArray[Any]) -> None:
+    def _perturb_into(self, codes: NDArray[np.int64], stream: Keystream, out: ReportArray) -> None:
         out[:] = self._window.perturb_many(codes, stream)
 
-    def _estimate(self, tally: Tally[Any]) -> Distribution:
+    def _estimate(self, tally: Tally[Result]) -> Distribution:
         from sottovoce.estimates.distribution import Distribution
 
         parts = (self.domain, self.bins, tally.n, tally.cells.copy(), self._transition())

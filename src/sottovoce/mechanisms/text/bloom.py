@@ -4,14 +4,14 @@ import math
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from sottovoce.core.domain import Domain, Text
 from sottovoce.core.errors import ParameterError
 from sottovoce.core.lazy import numpy as np
 from sottovoce.core.privacy import Probability, check_epsilon, check_probability, log_above, round_down, round_up
 from sottovoce.core.randomness import Keystream, Source
-from sottovoce.core.reports import Bits, Report
+from sottovoce.core.reports import Bits, Report, ReportArray
 from sottovoce.mechanisms.frequency.unary import Unary, noisy_bits
 from sottovoce.mechanisms.text.cohorts import Cohorts, check_text
 
@@ -63,10 +63,10 @@ class Filter:
     def _perturb(self, places: tuple[int, ...], source: Source) -> bytes:
         return self.shape.of_bits(source.coins(self._chances(places)))
 
-    def _perturb_many(self, places: NDArray[np.int64], stream: Keystream) -> NDArray[Any]:
+    def _perturb_many(self, places: NDArray[np.int64], stream: Keystream) -> ReportArray:
         return noisy_bits(self.shape, self.p, self.q, places, stream, self.shape.empty(len(places)))
 
-    def _count(self, data: NDArray[Any]) -> NDArray[np.int64]:
+    def _count(self, data: ReportArray) -> NDArray[np.int64]:
         return self.shape.sums(data)
 
     def _support_many(self, rows: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -135,7 +135,8 @@ class Bloom(Cohorts):
         f: float | Fraction,
         p: float | Fraction | None = None,
         q: float | Fraction | None = None,
-        **options: Any,
+        salt: str = "",
+        domain: Text | None = None,
     ) -> Bloom:
         """One report of RAPPOR: each bit is replaced by a fair coin with probability f.
 
@@ -148,7 +149,7 @@ class Bloom(Cohorts):
         low, high = sorted((check_probability("p", p), check_probability("q", q))) if p is not None else (0, 1)
         keep, flip = 1 - share / 2, share / 2
         p, q = keep * high + flip * low, flip * high + keep * low
-        return cls(bits, hashes, cohorts, p=p, q=q, **options)
+        return cls(bits, hashes, cohorts, p=p, q=q, salt=salt, domain=domain)
 
     @cached_property
     def epsilon(self) -> float:

@@ -12,20 +12,21 @@ from fractions import Fraction
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
-from sottovoce.core.domain import Text, to_list
+from sottovoce.core.domain import AnswerDomain, Text, to_list
+from sottovoce.core.domain.columns import Column
 from sottovoce.core.errors import DomainError, ParameterError, ReportError
 from sottovoce.core.hashing import Hashes
 from sottovoce.core.lazy import numpy as np
 from sottovoce.core.privacy import GRID, Probability
 from sottovoce.core.randomness import Keystream, Source
-from sottovoce.core.reports import CohortBits, Index, Report, Shape
+from sottovoce.core.reports import CohortBits, Index, Report, ReportArray, Shape
 from sottovoce.estimates.collisions import noise, shared
-from sottovoce.mechanisms.base import Mechanism
+from sottovoce.mechanisms.base import Code, Mechanism
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from sottovoce.estimates import HashedEstimate
+    from sottovoce.estimates import HashedEstimate, Result
     from sottovoce.estimates.tally import Tally
 
 METHODS = ("mean", "regression")
@@ -44,10 +45,10 @@ class Inner(Protocol):
     def cells(self) -> int: ...
     @property
     def marks(self) -> int | None: ...
-    def _law(self, code: Any) -> dict[Report, Fraction]: ...
-    def _perturb(self, code: Any, source: Source) -> Report: ...
-    def _perturb_many(self, codes: Any, stream: Keystream) -> NDArray[Any]: ...
-    def _count(self, data: NDArray[Any]) -> NDArray[np.int64]: ...
+    def _law(self, code: Code) -> dict[Report, Fraction]: ...
+    def _perturb(self, code: Code, source: Source) -> Report: ...
+    def _perturb_many(self, codes: NDArray[np.int64], stream: Keystream) -> ReportArray: ...
+    def _count(self, data: ReportArray) -> NDArray[np.int64]: ...
     def _support_many(self, rows: NDArray[np.int64]) -> NDArray[np.int64]: ...
 
 
@@ -57,7 +58,7 @@ class Cohorts(Mechanism):
     A subclass says how buckets are randomized and which of them stand for a value in a cohort.
     """
 
-    domain_type: ClassVar[type[Any]] = Text
+    domain_type: ClassVar[type[AnswerDomain]] = Text
     domain: Text
     cohorts: int
     salt: str
@@ -87,11 +88,11 @@ class Cohorts(Mechanism):
     def _inner(self) -> Inner: ...
 
     @abstractmethod
-    def _place(self, code: Any, cohort: int) -> Any:
+    def _place(self, code: Code, cohort: int) -> int | tuple[int, ...]:
         """What the inner mechanism is given for a value in a cohort."""
 
     @abstractmethod
-    def _place_many(self, codes: NDArray[Any], cohorts: NDArray[np.int64]) -> NDArray[np.int64]: ...
+    def _place_many(self, codes: NDArray[np.int64], cohorts: NDArray[np.int64]) -> NDArray[np.int64]: ...
 
     @cached_property
     def hashing(self) -> Hashes:
@@ -108,22 +109,22 @@ class Cohorts(Mechanism):
             return Index(inner.outcomes * self.cohorts)
         return CohortBits(inner.bits + (self.cohorts - 1).bit_length(), self.cohorts)
 
-    def _codes(self) -> Iterable[tuple[int, str | None]]:
+    def _codes(self) -> Iterable[tuple[Code, str | None]]:
         return ((self._code(self.domain.encode(label)), label) for label in self.domain.labels)
 
-    def _code(self, data: bytes) -> Any:
+    def _code(self, data: bytes) -> Code:
         """What is kept of a text: its fingerprint."""
         return self.hashing.marked(data, self.domain.max_bytes)
 
-    def _code_many(self, rows: list[bytes]) -> NDArray[Any]:
+    def _code_many(self, rows: list[bytes]) -> NDArray[np.int64]:
         return self.hashing.fingerprints(rows)
 
     # Randomizing.
 
-    def _encode(self, value: object, source: Source) -> Any:
+    def _encode(self, value: object, source: Source) -> Code:
         return self._code(self.domain.encode(value))
 
-    def _encode_many(self, values: object, stream: Keystream, first_row: int) -> NDArray[Any]:
+    def _encode_many(self, values: Column, stream: Keystream, first_row: int) -> NDArray[np.int64]:
         rows = to_list(values)
         try:  # Answers repeat: each is hashed once.
             places = {value: at for at, value in enumerate(dict.fromkeys(rows))}
@@ -132,14 +133,14 @@ class Cohorts(Mechanism):
             return self._code_many(self.domain.encode_many(rows, first_row))  # An error names its row.
         return codes[np.fromiter(map(places.__getitem__, rows), dtype=np.int64, count=len(rows))]
 
-    def _law(self, code: Any) -> dict[Report, Fraction]:
+    def _law(self, code: Code) -> dict[Report, Fraction]:
         return {
             self._join(cohort, report): chance / self.cohorts
             for cohort in range(self.cohorts)
             for report, chance in self._inner._law(self._place(code, cohort)).items()
         }
 
-    def _perturb(self, code: Any, source: Source) -> Report:
+    def _perturb(self, code: Code, source: Source) -> Report:
         cohort = source.below(self.cohorts)
         return self._join(cohort, self._inner._perturb(self._place(code, cohort), source))
 
@@ -150,45 +151,46 @@ class Cohorts(Mechanism):
         assert isinstance(report, int)  # noqa: S101
         return cohort * (self.shape.outcomes // self.cohorts) + report
 
-    def _perturb_into(self, codes: NDArray[Any], stream: Keystream, out: NDArray[Any]) -> None:
+    def _perturb_into(self, codes: NDArray[np.int64], stream: Keystream, out: ReportArray) -> None:
         cohorts = stream.below(self.cohorts, codes.size)
         out[:] = self._join_many(cohorts, self._inner._perturb_many(self._place_many(codes, cohorts), stream))
 
-    def _join_many(self, cohorts: NDArray[np.int64], inner: NDArray[Any]) -> NDArray[Any]:
+    def _join_many(self, cohorts: NDArray[np.int64], inner: ReportArray) -> ReportArray:
         if isinstance(self.shape, CohortBits):
-            return self.shape.join_many(cohorts, inner)
-        reports: NDArray[Any] = cohorts * (self.shape.outcomes // self.cohorts) + inner
+            return self.shape.join_many(cohorts, inner.view(np.uint8))
+        reports: NDArray[np.int64] = cohorts * (self.shape.outcomes // self.cohorts) + inner
         return reports
 
     # Counting. Each cohort has a row of cells: those of the inner mechanism, and its number of reports if those do not
     # tell it.
 
     @property
-    def _row(self) -> int:
+    def _row_cells(self) -> int:
+        """How many cells the row of a cohort has."""
         return self._inner.cells + (self._inner.marks is None)
 
     @property
     def cells(self) -> int:
-        return self.cohorts * self._row
+        return self.cohorts * self._row_cells
 
     @property
     def marks(self) -> int | None:
         return self._inner.marks
 
-    def _places(self, data: NDArray[Any]) -> Iterable[NDArray[Any]]:
+    def _places(self, data: ReportArray) -> Iterable[ReportArray]:
         inner: Any = self._inner
         if type(inner)._places is Mechanism._places:  # A report is the number of its cell, and so it is here.
             return (data,)
         cohorts, own = np.divmod(data.astype(np.int64), inner.shape.outcomes)
-        return (cohorts * self._row + places for places in inner._places(own))
+        return (cohorts * self._row_cells + places for places in inner._places(own))
 
-    def _count(self, data: NDArray[Any]) -> NDArray[np.int64]:
+    def _count(self, data: ReportArray) -> NDArray[np.int64]:
         if not isinstance(self.shape, CohortBits):
             return super()._count(data)
-        cohorts, inner = self.shape.split_many(data)
-        order = np.argsort(cohorts.astype(np.uint16), kind="stable")  # Of so few bits NumPy sorts by digits.
+        cohorts, inner = self.shape.split_many(data.view(np.uint8))
+        order = np.argsort(cohorts.astype(np.uint16), kind="stable")  # NumPy sorts 16 bits faster.
         ends = np.cumsum(np.bincount(cohorts, minlength=self.cohorts))
-        rows = np.zeros((self.cohorts, self._row), dtype=np.int64)
+        rows = np.zeros((self.cohorts, self._row_cells), dtype=np.int64)
         for cohort in np.flatnonzero(np.diff(ends, prepend=0)).tolist():
             own = inner[order[ends[cohort - 1] if cohort else 0 : ends[cohort]]]
             rows[cohort, : self._inner.cells] = self._inner._count(own)
@@ -220,7 +222,7 @@ class Cohorts(Mechanism):
         r = shared(self.buckets, self.hashes)
         return float((self.variance / n + concentration * r / ((1 - r) * self.hashes * self.cohorts)) ** 0.5)
 
-    def _estimate(self, tally: Tally[Any], values: Iterable[str | None] | None = None,
+    def _estimate(self, tally: Tally[Result], values: Iterable[str | None] | None = None,
                   method: str = "mean") -> HashedEstimate:  # fmt: skip
         from sottovoce.estimates.decoding import Sketch, by_mean, by_regression
 
@@ -233,7 +235,7 @@ class Cohorts(Mechanism):
         decode = by_mean if method == "mean" else by_regression
         return decode(sketch, labels, codes, self.epsilon, tally.simulated)
 
-    def _candidates(self, values: object) -> tuple[list[str | None], NDArray[np.int64]]:
+    def _candidates(self, values: Column | None) -> tuple[list[str | None], NDArray[np.int64]]:
         """The values that are asked about, as they are shown, and their fingerprints."""
         if values is None:
             raise ParameterError("these values are not listed anywhere: say which to estimate, estimate(values=[...])")

@@ -2,8 +2,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Unpack
 
+from sottovoce.core.canonical import JsonObject
 from sottovoce.core.domain import Text
 from sottovoce.core.domain.text import END_MARK
 from sottovoce.core.errors import ParameterError
@@ -19,8 +20,9 @@ from sottovoce.mechanisms.text.hashed import Hashed, read_base
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from sottovoce.estimates import HashedEstimate
+    from sottovoce.estimates import HashedEstimate, Result
     from sottovoce.estimates.tally import Tally
+    from sottovoce.mechanisms.text.discovery_plan import DiscoveryPlanOptions
 
 MAX_GROUPS = 2**10
 MAX_TAG_BITS = 24
@@ -32,9 +34,10 @@ DEFAULT_BUCKETS = 4096
 DEFAULT_COHORTS = 4
 """Of each group, if nothing is known about the number of people; `Discovery.plan` knows better."""
 
-LENGTH = 16
+DEFAULT_LENGTH_BYTES = 16
+"""Texts up to this length are found unless another length is asked for."""
 FIRST_PREFIX_BYTES = 2
-"""The first prefix has two bytes: some ten thousand of them are soon looked through."""
+"""Bytes of the first prefix: the search begins with some ten thousand of them, which takes little time."""
 
 DEFAULT_TAG_BITS = 10
 WHOLE_TEXT_GROUPS = {"prefixes": 2, "fragments": 3}
@@ -53,7 +56,7 @@ class Views:
 
     size = property(__len__)
 
-    def __getitem__(self, places: Any) -> Views:
+    def __getitem__(self, places: slice | NDArray[np.int64]) -> Views:
         return Views(self.table, self.texts[places])
 
 
@@ -119,7 +122,7 @@ class Discovery(BucketMechanism):
         _ = self.shape
 
     @staticmethod
-    def plan(n: int, epsilon: float, length: int, **options: Any) -> Discovery:
+    def plan(n: int, epsilon: float, length: int, **options: Unpack[DiscoveryPlanOptions]) -> Discovery:
         """The groups and cohorts that find the rarest texts: see `discovery_plan.plan`."""
         from sottovoce.mechanisms.text.discovery_plan import plan
 
@@ -194,7 +197,7 @@ class Discovery(BucketMechanism):
 
     # What the counts tell.
 
-    def _estimate(self, tally: Tally[Any], values: Iterable[str | None] | None = None,
+    def _estimate(self, tally: Tally[Result], values: Iterable[str | None] | None = None,
                   method: str = "mean") -> HashedEstimate:  # fmt: skip
         if method not in ESTIMATES:
             raise ParameterError(f"method must be one of {', '.join(ESTIMATES)}, got {method!r}")
@@ -209,11 +212,11 @@ class Discovery(BucketMechanism):
 
     # What travels.
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> JsonObject:
         return super().to_dict() | {"spans": [list(span) for span in self.spans]}
 
     @classmethod
-    def from_dict(cls, data: dict[str, Any]) -> Mechanism:
+    def from_dict(cls, data: JsonObject) -> Mechanism:
         spans = data.get("spans")
         if not isinstance(spans, list) or not all(isinstance(span, list) for span in spans):
             raise ParameterError(f"spans must be a list of lists, got {spans!r:.80}")
@@ -230,7 +233,7 @@ class Discovery(BucketMechanism):
 
 def grown(domain: Text, length: int | None, method: str) -> list[tuple[int, int]]:
     """The spans that find texts of up to so many bytes: one byte more each, or one byte each; then the whole."""
-    length = min(LENGTH, domain.max_bytes) if length is None else length
+    length = min(DEFAULT_LENGTH_BYTES, domain.max_bytes) if length is None else length
     if type(length) is not int or not 1 <= length <= domain.max_bytes:
         raise ParameterError(
             f"length must be a whole number from 1 to max_bytes = {domain.max_bytes}, got {length!r:.40}"

@@ -5,12 +5,13 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Sequence
-from typing import Any
+from typing import TypedDict, Unpack
 
 from sottovoce.core.domain import Text
 from sottovoce.core.errors import ParameterError
 from sottovoce.core.privacy import check_epsilon
 from sottovoce.estimates.discovery_estimate import REPORTS_PER_GROUP
+from sottovoce.mechanisms.frequency.pure import Pure
 from sottovoce.mechanisms.text.cohorts import check_text
 from sottovoce.mechanisms.text.discovery import METHODS, Discovery
 
@@ -30,10 +31,30 @@ CONCENTRATION = 0.02
 """The sum of the squared frequencies that is planned for, as of the beginnings of words."""
 
 MAX_CELLS = 2**22
-"""Integers in a tally."""
+"""Integers that a tally may have unless more are allowed."""
 
 MAX_COLLISION_VARIANCE = 0.05
 """What collisions may add to the variance of a group."""
+
+
+class DraftOptions(TypedDict, total=False):
+    """What `plan` hands to the constructor of `Discovery` as it is."""
+
+    base: str | Pure
+    buckets: int | None
+    cohorts: int | None
+    spans: Sequence[Sequence[int]] | None
+    tag: int | None
+
+
+class DiscoveryPlanOptions(DraftOptions, total=False):
+    """What `plan` takes by name."""
+
+    share: float | None
+    method: str
+    max_cells: int
+    salt: str
+    domain: Text | None
 
 
 def levels(m: Discovery) -> list[float]:
@@ -82,7 +103,7 @@ def plan(
     max_cells: int = MAX_CELLS,
     salt: str = "",
     domain: Text | None = None,
-    **options: Any,
+    **options: Unpack[DraftOptions],
 ) -> Discovery:
     """The `Discovery` that finds the rarest texts of up to `length` bytes, from n reports.
 

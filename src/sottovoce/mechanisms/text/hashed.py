@@ -1,8 +1,8 @@
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Unpack
 
 from sottovoce.core.domain import Domain, Text
 from sottovoce.core.errors import ParameterError
@@ -23,6 +23,9 @@ from sottovoce.mechanisms.text.cohorts import check_text
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
+
+    from sottovoce.mechanisms.base import Mechanism
+    from sottovoce.mechanisms.text.hashed_plan import HashedPlanOptions
 
 KINDS: dict[str, type[Pure]] = {kind.name: kind for kind in (KRR, Unary, Subset, Hadamard, Projective, LocalHash)}
 
@@ -75,22 +78,26 @@ class Hashed(BucketMechanism):
         _ = self.hashing, self.shape  # They check the numbers.
 
     @classmethod
-    def count_mean_sketch(cls, epsilon: float, buckets: int = 1024, cohorts: int = 64, **options: Any) -> Hashed:
+    def count_mean_sketch(
+        cls, epsilon: float, buckets: int = 1024, cohorts: int = 64, *, salt: str = "", domain: Text | None = None
+    ) -> Hashed:
         """Apple's count-mean sketch: one bit for each bucket, each flipped alike."""
-        return cls(Unary(buckets, epsilon, kind="symmetric"), cohorts=cohorts, **options)
+        return cls(Unary(buckets, epsilon, kind="symmetric"), cohorts=cohorts, salt=salt, domain=domain)
 
     @classmethod
-    def hadamard_sketch(cls, epsilon: float, buckets: int = 1024, cohorts: int = 64, **options: Any) -> Hashed:
+    def hadamard_sketch(
+        cls, epsilon: float, buckets: int = 1024, cohorts: int = 64, *, salt: str = "", domain: Text | None = None
+    ) -> Hashed:
         """Apple's Hadamard count-mean sketch: one random entry of the bucket's column of a Hadamard matrix.
 
         Apple sends one of m rows and a sign. `Hadamard` sends one of 2m rows, of which a bit is the sign.
         """
-        return cls(Hadamard(buckets, epsilon), cohorts=cohorts, **options)
+        return cls(Hadamard(buckets, epsilon), cohorts=cohorts, salt=salt, domain=domain)
 
     rappor = staticmethod(Bloom.rappor)
 
     @staticmethod
-    def plan(n: int, epsilon: float, candidates: int, **options: Any) -> Hashed:
+    def plan(n: int, epsilon: float, candidates: int, **options: Unpack[HashedPlanOptions]) -> Hashed:
         """The buckets and cohorts of least error: see `hashed_plan.plan`."""
         from sottovoce.mechanisms.text.hashed_plan import plan
 
@@ -115,7 +122,7 @@ class Hashed(BucketMechanism):
         return f"Hashed({self.buckets} buckets, {self.cohorts} cohorts, {self.base.name}, epsilon={self.epsilon:.6g})"
 
 
-def read_base(data: object) -> Any:
+def read_base(data: object) -> Mechanism:
     """A mechanism over the buckets that was written down."""
     name = data.get("mechanism") if isinstance(data, Mapping) else None
     if not isinstance(data, Mapping) or name not in KINDS:
@@ -134,6 +141,5 @@ def _build(kind: object, buckets: int, cohorts: int, epsilon: float | None) -> P
         return choose(buckets, epsilon, max_bits=53 - (cohorts - 1).bit_length())
     if not isinstance(kind, str) or kind not in KINDS:
         raise ParameterError(f"base must be auto, one of {', '.join(KINDS)}, or such a mechanism, got {kind!r:.80}")
-    make: Any = KINDS[kind]
-    built: Pure = make(buckets, epsilon)
-    return built
+    make: Callable[..., Pure] = KINDS[kind]
+    return make(buckets, epsilon)

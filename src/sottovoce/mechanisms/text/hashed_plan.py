@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from typing import TypedDict
 
 from sottovoce.core.domain import Text
 from sottovoce.core.errors import ParameterError
@@ -20,6 +21,17 @@ MAX_LOOKUPS = 2**28
 
 MAX_RISK = 1e-6
 """The largest probability that any two of the candidates share their buckets in all cohorts."""
+
+
+class HashedPlanOptions(TypedDict, total=False):
+    """What `plan` takes by name."""
+
+    base: str
+    concentration: float
+    max_cells: int
+    max_bits: int
+    salt: str
+    domain: Text | None
 
 
 def plan(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from sottovoce.core.domain import Attributes
 from sottovoce.core.randomness import Keystream
 from sottovoce.mechanisms import Mechanism
 
@@ -34,7 +35,7 @@ def answer_at(m: Mechanism, code: int) -> object:
     domain = m.domain
     if hasattr(domain, "decode"):
         return domain.decode(code)
-    if hasattr(domain, "domains"):
+    if isinstance(domain, Attributes):
         codes = domain.split(code)
         return tuple(own.labels[at] for (_, own), at in zip(domain.domains, codes, strict=True))
     return domain.labels[code]

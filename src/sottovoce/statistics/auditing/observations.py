@@ -86,7 +86,7 @@ class Bulk(Observations):
     def cells(self) -> Numbers:
         data, shape = self._reports.data, self._reports.mechanism.shape
         if isinstance(shape, Bits):
-            data = np.unpackbits(data, axis=1, bitorder="little")[:, : shape.length]
+            data = np.unpackbits(data.view(np.uint8), axis=1, bitorder="little")[:, : shape.length]
         return data.reshape(len(data) // self._repeats, -1)[:, :MAX_CELLS]
 
 

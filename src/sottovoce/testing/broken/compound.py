@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Mapping
 
 import numpy as np
 from numpy.typing import NDArray
 
+from sottovoce.core.domain.columns import Column, to_list
 from sottovoce.core.randomness import Keystream, Source
+from sottovoce.core.reports import ReportArray
 from sottovoce.mechanisms import KeyValue, Ranges, Sets, Several
 
 
@@ -20,8 +22,8 @@ class AsksWhatItHolds(Sets):
         option = held[source.below(len(held))]
         return 2 * option + self._answer._perturb(code >> option & 1, source)
 
-    def _encode_many(self, values: Any, stream: Keystream, first_row: int) -> NDArray[np.int64]:
-        rows = [sorted(map(self.domain.options.encode, row)) for row in values]
+    def _encode_many(self, values: Column, stream: Keystream, first_row: int) -> NDArray[np.int64]:
+        rows = [sorted(map(self.domain.options.encode, to_list(row))) for row in values]
         draws = stream.below(2**30, len(rows)).tolist()
         pairs = zip(rows, draws, strict=True)
         return np.array([2 * row[at % len(row)] + 1 if row else at % self.cells & -2 for row, at in pairs])
@@ -35,7 +37,7 @@ class AbsenceNotRandomized(KeyValue):
         symbol = code // 3**key % 3
         return 3 * key + (self._answer._perturb(symbol, source) if symbol else 0)
 
-    def _perturb_into(self, codes: NDArray[np.int64], stream: Keystream, out: NDArray[Any]) -> None:
+    def _perturb_into(self, codes: NDArray[np.int64], stream: Keystream, out: ReportArray) -> None:
         super()._perturb_into(codes, stream, out)
         out[:] = np.where(codes % 3 > 0, out, codes)
 
@@ -47,7 +49,7 @@ class LevelByValue(Ranges):
         at = code % len(self.parts)
         return self._combination.starts[at] + self.parts[at]._perturb(self._questions(code)[at], source)
 
-    def _perturb_into(self, codes: NDArray[np.int64], stream: Keystream, out: NDArray[Any]) -> None:
+    def _perturb_into(self, codes: NDArray[np.int64], stream: Keystream, out: ReportArray) -> None:
         reports = [
             part._perturb_many(node, stream) for part, node in zip(self.parts, self._questions(codes), strict=True)
         ]
@@ -58,7 +60,7 @@ class LevelByValue(Ranges):
 class PartsNotAdded(Several):
     """Every attribute is answered, and the cost of one of them declared."""
 
-    def __init__(self, domain: Any, epsilon: float) -> None:
+    def __init__(self, domain: Mapping[str, int], epsilon: float) -> None:
         super().__init__(domain, epsilon, how="split")
 
     @property

@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sottovoce.core.canonical import JsonObject
 from sottovoce.core.privacy import GRID, Probability, exp_below
 from sottovoce.core.randomness import Keystream, Source
-from sottovoce.core.reports import Report
+from sottovoce.core.reports import Report, ReportArray
 from sottovoce.mechanisms import KRR, Hadamard, LocalHash, Projective, Subset, Unary
 from sottovoce.mechanisms.frequency.combinations import sample
 
@@ -23,7 +24,7 @@ class SetBitNeverCleared(Unary):
         report = int.from_bytes(super()._perturb(code, source), "little") | 1 << code
         return report.to_bytes(self.shape.width, "little")
 
-    def _perturb_into(self, codes: NDArray[np.int64], stream: Keystream, out: NDArray[Any]) -> None:
+    def _perturb_into(self, codes: NDArray[np.int64], stream: Keystream, out: ReportArray) -> None:
         super()._perturb_into(codes, stream, out)
         out[np.arange(codes.size), codes >> 3] |= np.uint8(1) << (codes & 7).astype(np.uint8)
 
@@ -34,7 +35,7 @@ class SwappedProbabilities(Unary):
     def _perturb(self, code: int, source: Source) -> bytes:
         return Unary._perturb(_swapped(self), code, source)
 
-    def _perturb_into(self, codes: NDArray[np.int64], stream: Keystream, out: NDArray[Any]) -> None:
+    def _perturb_into(self, codes: NDArray[np.int64], stream: Keystream, out: ReportArray) -> None:
         Unary._perturb_into(_swapped(self), codes, stream, out)
 
 
@@ -54,7 +55,7 @@ class LastBitNotRandomized(Unary):
             report |= source.bernoulli(self.p if other == code else self.q) << other
         return (report | (code == last) << last).to_bytes(self.shape.width, "little")
 
-    def _perturb_into(self, codes: NDArray[np.int64], stream: Keystream, out: NDArray[Any]) -> None:
+    def _perturb_into(self, codes: NDArray[np.int64], stream: Keystream, out: ReportArray) -> None:
         super()._perturb_into(codes, stream, out)
         last = self.domain.size - 1
         place = np.uint8(1 << (last & 7))
@@ -89,7 +90,7 @@ class ExcludedValueStillDrawn(KRR):
     def _perturb(self, code: int, source: Source) -> int:
         return code if source.bernoulli(self.p) else source.below(self.domain.size)
 
-    def _perturb_into(self, codes: NDArray[np.int64], stream: Keystream, out: NDArray[Any]) -> None:
+    def _perturb_into(self, codes: NDArray[np.int64], stream: Keystream, out: ReportArray) -> None:
         lie = stream.below(self.domain.size, codes.size)
         out[:] = np.where(stream.bernoulli(self.p, codes.size), codes, lie)
 
@@ -143,7 +144,7 @@ class ZeroRowRejected(Hadamard):
         rows = [r for r in range(1, self.shape.outcomes) if (r & value).bit_count() & 1 != truth]
         return rows[source.below(len(rows))]
 
-    def _perturb_into(self, codes: NDArray[np.int64], stream: Keystream, out: NDArray[Any]) -> None:
+    def _perturb_into(self, codes: NDArray[np.int64], stream: Keystream, out: ReportArray) -> None:
         super()._perturb_into(codes, stream, out)
         while (zero := np.flatnonzero(out == 0)).size:
             again = self.shape.empty(zero.size)
@@ -173,7 +174,7 @@ class ExcludedMemberStillDrawn(Subset):
             return self._pack([code, *(other + (other >= code) for other in others)])
         return self._pack(sample(self.domain.size, self.size, source))
 
-    def _perturb_into(self, codes: NDArray[np.int64], stream: Keystream, out: NDArray[Any]) -> None:
+    def _perturb_into(self, codes: NDArray[np.int64], stream: Keystream, out: ReportArray) -> None:
         super()._perturb_into(codes, stream, out)
         redraw = ~stream.bernoulli(self.p, codes.size)
         other = stream.below(self.domain.size, codes.size)
@@ -201,14 +202,14 @@ class WrongDecoder(LocalHash):
 class OverflowingTally(KRR):
     """Counts in one byte, so that a whole and its parts disagree."""
 
-    def _count(self, data: NDArray[Any]) -> NDArray[np.int64]:
+    def _count(self, data: ReportArray) -> NDArray[np.int64]:
         return super()._count(data).astype(np.uint8).astype(np.int64)
 
 
 class SharedCoins(KRR):
     """Every other respondent reuses the coins of the one before: each report is sound, the sum is not."""
 
-    def _perturb_into(self, codes: NDArray[np.int64], stream: Keystream, out: NDArray[Any]) -> None:
+    def _perturb_into(self, codes: NDArray[np.int64], stream: Keystream, out: ReportArray) -> None:
         half = Keystream(int(stream.below(2**30, 1)[0]))
         coins = half.bernoulli(self.p, (codes.size + 1) // 2).repeat(2)[: codes.size]
         lies = half.below(self.domain.size - 1, (codes.size + 1) // 2).repeat(2)[: codes.size]
@@ -218,7 +219,7 @@ class SharedCoins(KRR):
 class RoundedOnTheWire(KRR):
     """The collector is told of a p with three decimals: self-consistent, but not the device's."""
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> JsonObject:
         return KRR(self.domain, p=round(float(self.p), 3)).to_dict()
 
 

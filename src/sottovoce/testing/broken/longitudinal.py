@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sottovoce.core.randomness import Keystream, Source
-from sottovoce.core.reports import Report
+from sottovoce.core.reports import Report, ReportArray
 from sottovoce.mechanisms import Changes, DBitFlip
+from sottovoce.mechanisms.base import Code
 from sottovoce.mechanisms.longitudinal.base import Hide, Memory, Step
 from sottovoce.mechanisms.longitudinal.chain import answers_sent
 from sottovoce.mechanisms.longitudinal.memoized_kinds import MemoizedTexts, MemoizedValues
@@ -19,18 +19,18 @@ from sottovoce.mechanisms.longitudinal.memoized_kinds import MemoizedTexts, Memo
 class PermanentRedrawn(MemoizedValues):
     """The permanent answer is drawn again for every report, and charged once: reports average to the value."""
 
-    def _step(self, code: Any, memory: Memory, source: Source, hide: Hide) -> Step:
+    def _step(self, code: Code, memory: Memory, source: Source, hide: Hide) -> Step:
         step = super()._step(code, memory | {"answers": {}}, source, hide)
         return replace(step, epsilon=0.0 if memory["answers"] else step.epsilon)
 
-    def _perturb_waves(self, codes: NDArray[np.int64], stream: Keystream) -> list[NDArray[Any]]:
+    def _perturb_waves(self, codes: NDArray[np.int64], stream: Keystream) -> list[ReportArray]:
         return [super(PermanentRedrawn, self)._perturb_waves(wave[:, None], stream)[0] for wave in codes.T]
 
 
 class ForgetsOldValues(MemoizedValues):
     """Only the last permanent answer is remembered: who goes back and forth draws again and again."""
 
-    def _step(self, code: Any, memory: Memory, source: Source, hide: Hide) -> Step:
+    def _step(self, code: Code, memory: Memory, source: Source, hide: Hide) -> Step:
         step, key = super()._step(code, memory, source, hide), hide(self._where.name(code))
         return replace(step, memory=step.memory | {"answers": {key: step.memory["answers"][key]}})
 
@@ -45,7 +45,7 @@ class InstantaneousSkipped(MemoizedValues):
 class ChargesOneReport(MemoizedValues):
     """A new permanent answer is charged as if it were reported once."""
 
-    def _step(self, code: Any, memory: Memory, source: Source, hide: Hide) -> Step:
+    def _step(self, code: Code, memory: Memory, source: Source, hide: Hide) -> Step:
         step = super()._step(code, memory, source, hide)
         return replace(step, epsilon=min(step.epsilon, self.epsilon))
 
@@ -53,7 +53,7 @@ class ChargesOneReport(MemoizedValues):
 class AnswerPerBucket(MemoizedValues):
     """The permanent answer belongs to the bucket: that two values share one shows, and is not paid for."""
 
-    def _step(self, code: Any, memory: Memory, source: Source, hide: Hide) -> Step:
+    def _step(self, code: Code, memory: Memory, source: Source, hide: Hide) -> Step:
         bucket = self._where.place(code, memory["cohort"])
         return super()._step(code, memory, source, lambda _: hide(str(bucket)))
 
@@ -61,7 +61,7 @@ class AnswerPerBucket(MemoizedValues):
 class AnswerPerPlace(MemoizedTexts):
     """The same for texts: the permanent answer belongs to a bucket or a set of bits."""
 
-    def _step(self, code: Any, memory: Memory, source: Source, hide: Hide) -> Step:
+    def _step(self, code: Code, memory: Memory, source: Source, hide: Hide) -> Step:
         place = self._where.place(code, memory["cohort"])
         held = sorted(set(place)) if isinstance(place, tuple) else place
         return super()._step(code, memory, source, lambda _: hide(str(held)))
@@ -70,7 +70,7 @@ class AnswerPerPlace(MemoizedTexts):
 class ColumnsPerBucket(MemoizedValues):
     """A column of waves keeps an answer for each bucket, where the steps keep one for each value."""
 
-    def _perturb_waves(self, codes: NDArray[np.int64], stream: Keystream) -> list[NDArray[Any]]:
+    def _perturb_waves(self, codes: NDArray[np.int64], stream: Keystream) -> list[ReportArray]:
         people, waves = codes.shape
         cohorts = stream.below(self.cohorts, people)
         buckets = self._where.place_many(codes.ravel(), cohorts.repeat(waves))
@@ -83,7 +83,7 @@ class ColumnsPerBucket(MemoizedValues):
 class DrawsBeyondItsChanges(MemoizedValues):
     """The bound on changes is declared and charged, but every new value gets an answer of its own."""
 
-    def _step(self, code: Any, memory: Memory, source: Source, hide: Hide) -> Step:
+    def _step(self, code: Code, memory: Memory, source: Source, hide: Hide) -> Step:
         step = MemoizedValues(self.permanent, self.instantaneous)._step(code, memory, source, hide)
         return replace(step, epsilon=step.epsilon if len(memory["answers"]) <= (self.changes or 0) else 0.0)
 
@@ -91,14 +91,14 @@ class DrawsBeyondItsChanges(MemoizedValues):
 class ColumnsNeverFreeze(MemoizedValues):
     """The same in columns alone."""
 
-    def _perturb_waves(self, codes: NDArray[np.int64], stream: Keystream) -> list[NDArray[Any]]:
+    def _perturb_waves(self, codes: NDArray[np.int64], stream: Keystream) -> list[ReportArray]:
         return MemoizedValues(self.permanent, self.instantaneous)._perturb_waves(codes, stream)
 
 
 class CohortDrawnAgain(MemoizedTexts):
     """Every report has a cohort of its own, "to have more of them", and the permanent answers are those of all."""
 
-    def _step(self, code: Any, memory: Memory, source: Source, hide: Hide) -> Step:
+    def _step(self, code: Code, memory: Memory, source: Source, hide: Hide) -> Step:
         kept = memory["answers"] or {str(cohort): {} for cohort in range(self.cohorts)}
         cohort = source.below(self.cohorts)
         step = super()._step(code, memory | {"cohort": cohort, "answers": kept[str(cohort)]}, source, hide)
@@ -138,5 +138,5 @@ class TellsEveryChange(Changes):
 class ForgetsInTheWaves(Changes):
     """A column of waves is randomized wave by wave, as if each were the first."""
 
-    def _perturb_waves(self, codes: NDArray[np.int64], stream: Keystream) -> list[NDArray[Any]]:
+    def _perturb_waves(self, codes: NDArray[np.int64], stream: Keystream) -> list[ReportArray]:
         return [super(ForgetsInTheWaves, self)._perturb_waves(wave[:, None], stream)[0] for wave in codes.T]

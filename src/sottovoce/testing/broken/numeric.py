@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from numpy.typing import NDArray
 
 from sottovoce.core.errors import ParameterError
 from sottovoce.core.privacy import Probability
 from sottovoce.core.randomness import Keystream, Source
+from sottovoce.core.reports import ReportArray
 from sottovoce.mechanisms import Mean, SquareWave
 
 
@@ -23,7 +22,7 @@ class WindowStillDrawn(Mean):
             return code + source.below(self.window)
         return source.below(self.shape.outcomes)
 
-    def _perturb_into(self, codes: NDArray[np.int64], stream: Keystream, out: NDArray[Any]) -> None:
+    def _perturb_into(self, codes: NDArray[np.int64], stream: Keystream, out: ReportArray) -> None:
         elsewhere = stream.below(self.shape.outcomes, codes.size)
         super()._perturb_into(codes, stream, out)
         out[:] = np.where(stream.bernoulli(self.inside or Probability(0), codes.size), out, elsewhere)
@@ -44,7 +43,7 @@ class WindowCutAtTheEnds(SquareWave):
         half = self.window // 2
         return min(max(super()._perturb(code, source), half), self.shape.outcomes - 1 - half)
 
-    def _perturb_into(self, codes: NDArray[np.int64], stream: Keystream, out: NDArray[Any]) -> None:
+    def _perturb_into(self, codes: NDArray[np.int64], stream: Keystream, out: ReportArray) -> None:
         half = self.window // 2
         super()._perturb_into(codes, stream, out)
         out[:] = out.clip(half, self.shape.outcomes - 1 - half)

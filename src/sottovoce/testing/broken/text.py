@@ -8,8 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sottovoce.core.randomness import Keystream, Source
-from sottovoce.core.reports import Report
+from sottovoce.core.reports import Report, ReportArray
 from sottovoce.mechanisms import Bloom, Discovery, Hashed, Unary
+from sottovoce.mechanisms.base import Code
 
 
 class CohortByValue(Hashed):
@@ -19,7 +20,7 @@ class CohortByValue(Hashed):
         cohort = code % self.cohorts
         return self._join(cohort, self.base._perturb(self._place(code, cohort), source))
 
-    def _perturb_into(self, codes: NDArray[np.int64], stream: Keystream, out: NDArray[Any]) -> None:
+    def _perturb_into(self, codes: NDArray[np.int64], stream: Keystream, out: ReportArray) -> None:
         cohorts = codes % self.cohorts
         inner = self.base._perturb_many(self._place_many(codes, cohorts), stream)
         out[:] = cohorts * self.buckets + inner
@@ -44,7 +45,7 @@ class SaltedByTheAnswer(Hashed):
 class GroupByLength(Discovery):
     """A short text skips the groups that would learn nothing new of it: the group tells who has a short one."""
 
-    def _perturb(self, code: Any, source: Source) -> Report:
+    def _perturb(self, code: Code, source: Source) -> Report:
         cohort = source.below(self.cohorts)
         cohort = cohort if len(code) > 1 or code < b"a" else cohort // 2 + self.cohorts // 2
         return self._join(cohort, self.base._perturb(self._place(code, cohort), source))
@@ -72,7 +73,7 @@ class OneBitCounted(Bloom):
 class CutsWhatIsLonger(Hashed):
     """A text is cut only if it is too long: a clock tells that it was."""
 
-    def _encode(self, value: object, source: Source) -> Any:
+    def _encode(self, value: object, source: Source) -> Code:
         data = str(value).encode()
         if len(data) > self.domain.max_bytes:
             data = data[: self.domain.max_bytes]
