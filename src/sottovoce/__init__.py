@@ -13,6 +13,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING
 
+from sottovoce.core.lazy import exports
 from sottovoce.mechanisms import MECHANISMS
 
 if TYPE_CHECKING:
@@ -75,16 +76,11 @@ _NAMES = {name: home for home, names in _HOMES.items() for name in names.split()
 __all__ = sorted([*_NAMES, *_MODULES])
 
 
+_export = exports("sottovoce", _NAMES)
+
+
 def __getattr__(name: str) -> object:
-    value: object
-    if name in _NAMES:
-        value = getattr(import_module(f"sottovoce.{_NAMES[name]}"), name)
-    elif name in _MODULES:
-        value = import_module(f"sottovoce.{_MODULES[name]}")
-    else:
-        raise AttributeError(f"module 'sottovoce' has no attribute {name!r}")
-    globals()[name] = value
-    return value
+    return import_module(f"sottovoce.{_MODULES[name]}") if name in _MODULES else _export(name)
 
 
 def __dir__() -> list[str]:

@@ -21,6 +21,7 @@ import sottovoce as sv
 from sottovoce import cli
 from sottovoce import data as files
 from sottovoce.cli import main
+from sottovoce.cli.show import print_table
 
 ANSWERS = ["tea"] * 500 + ["coffee"] * 300 + ["milk"] * 200
 
@@ -583,3 +584,27 @@ def test_memory_does_not_grow_with_a_file_of_reports() -> None:
         columns = ({"x": m.randomize_many(np.arange(400_000) % 256)} for _ in range(parts))
         files.write_reports(Path(name), {"x": m}, columns)
     check_growth(("estimate", "short.parquet"), ("estimate", "long.parquet"))
+
+
+def test_a_table_looks_the_same_in_a_pipe(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    """There it is written without the library that writes it for terminals, but for letters of other widths."""
+    rows = [["tea", "1,000", "0.5"], ["[bold]coffee", "2", "-0.25"], ["a" * 60, "0", "0.125"]]
+    for table in (rows, [*rows, ["日本茶", "3", "0.1"]]):
+        seen = []
+        for width in (None, "500"):
+            monkeypatch.delenv("COLUMNS", raising=False)
+            if width:
+                monkeypatch.setenv("COLUMNS", width)
+            print_table(["value", "counts", "frequency"], table, "n = 3; epsilon = 1", "drinks")
+            seen.append([line.rstrip() for line in capsys.readouterr().out.splitlines()])
+        assert seen[0] == seen[1] and seen[0][0] == "drinks"
+
+
+def test_commands_on_tables_leave_pandas_out(tmp_path: Path) -> None:
+    """Arrow would import it for the first value that it converts, and a command would start in twice the time."""
+    (tmp_path / "answers.csv").write_text("color\nred\nblue\nred\n")
+    look = "import sys; from sottovoce.cli import main; code = main(); print('pandas' in sys.modules, code)"
+    line = "randomize answers.csv -c color -d red,blue -e 1 -o reports.parquet"
+    command = [sys.executable, "-c", look, *line.split()]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True, timeout=60)
+    assert done.stdout.splitlines()[-1] == "False 0"

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, TypedDict, TypeVar
 import click
 
 from sottovoce.core.canonical import JsonObject
+from sottovoce.estimates.render import text_table
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -68,14 +69,19 @@ def print_result(name: str | None, result: Result, errors: ErrorOptions) -> None
 
 
 def print_table(header: Sequence[str], rows: Iterable[Sequence[str]], caption: str, title: str | None = None) -> None:
-    """A table of text cells, and a caption below it."""
+    """A table of text cells, and a caption below it. One that goes into a pipe needs no library for terminals."""
+    cells = list(rows)
+    if not _has_width() and all(cell.isascii() for row in (header, *cells) for cell in row):
+        for text in ([title] if title else []) + [text_table(header, cells), caption]:
+            click.echo(text)
+        return
     from rich.markup import escape
     from rich.table import Table as Grid
 
     grid = Grid(box=None, header_style="bold", pad_edge=False, title=title, title_justify="left", title_style="bold")
     for at, name in enumerate(header):
         grid.add_column(name, justify="right" if at else "left", no_wrap=bool(at))
-    for row in rows:
+    for row in cells:
         grid.add_row(*map(escape, row))
     out = console()
     out.print(grid)
@@ -99,5 +105,9 @@ def console() -> Console:
         def on_broken_pipe(self) -> None:
             raise BrokenPipeError
 
-    wide = None if sys.stdout.isatty() or "COLUMNS" in os.environ else 1000
-    return Output(highlight=False, width=wide)
+    return Output(highlight=False, width=None if _has_width() else 1000)
+
+
+def _has_width() -> bool:
+    """Whether lines of standard output are as long as a terminal is wide."""
+    return sys.stdout.isatty() or "COLUMNS" in os.environ

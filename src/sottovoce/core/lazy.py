@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import importlib
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
@@ -43,6 +43,19 @@ def load(name: str) -> ModuleType:
     if settle := AFTER_LOADING.pop(root, None):
         settle(sys.modules[root])
     return module
+
+
+def exports(package: str, homes: Mapping[str, str]) -> Callable[[str], object]:
+    """`__getattr__` of a package that imports each of its names, from the module that is its home, on first use."""
+
+    def __getattr__(name: str) -> object:  # noqa: N807
+        if name not in homes:
+            raise AttributeError(f"module {package!r} has no attribute {name!r}")
+        value: object = getattr(importlib.import_module(f"{package}.{homes[name]}"), name)
+        setattr(sys.modules[package], name, value)
+        return value
+
+    return __getattr__
 
 
 class _Lazy:

@@ -6,8 +6,9 @@ see `sottovoce.mechanisms.base.Mechanism` for what, and `sottovoce.mechanisms.re
 
 from __future__ import annotations
 
-from importlib import import_module
 from typing import TYPE_CHECKING
+
+from sottovoce.core.lazy import exports
 
 if TYPE_CHECKING:
     from sottovoce.mechanisms.base import Mechanism as Mechanism
@@ -70,13 +71,7 @@ _HOMES = MECHANISMS | {
     "mechanism": "registry",
 }
 
-
-def __getattr__(name: str) -> object:
-    if name not in _HOMES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value: object = getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
-    globals()[name] = value
-    return value
+__getattr__ = exports(__name__, _HOMES)
 
 
 def __dir__() -> list[str]:
