@@ -7,7 +7,7 @@ same lines that a simulation runs on a column.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, TypeAlias, TypeVar, overload
 
 from sottovoce.core.errors import ParameterError
@@ -45,6 +45,7 @@ def is_prime(number: int) -> bool:
     return number > 1 and all(number % divisor for divisor in range(2, int(number**0.5) + 1))
 
 
+@lru_cache(maxsize=2**13)
 def is_order(number: int) -> bool:
     """Whether there is a field here with that many elements.
 

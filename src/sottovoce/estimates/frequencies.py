@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from statistics import NormalDist
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from sottovoce.core.errors import ParameterError
 from sottovoce.core.lazy import numpy as np
@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
     from sottovoce.core.domain import Domain, Label
     from sottovoce.core.privacy import Probability
+
+Number = TypeVar("Number", bound="np.generic")
 
 
 @dataclass(frozen=True)
@@ -142,14 +144,20 @@ class Estimate(Labelled[Row]):
         codes = np.arange(self.domain.size) if self.order is None else self.order
         return replace(self, order=codes[places])
 
-    def _ordered(self, column: NDArray[np.float64]) -> NDArray[np.float64]:
+    def _ordered(self, column: NDArray[Number]) -> NDArray[Number]:
         return column if self.order is None else column[self.order]
 
     def rows(self, level: float = 0.95, simultaneous: bool = False, population: bool = False) -> list[Row]:
+        return [Row(*row) for row in zip(*self.columns(level, simultaneous, population).values(), strict=True)]
+
+    def columns(
+        self, level: float = 0.95, simultaneous: bool = False, population: bool = False
+    ) -> dict[str, list[Any]]:
+        """Of many values, rows would take longer to make than all their numbers."""
         error = self.population_stderr if population else self.stderr
         low, high = self.interval(level, simultaneous, population)
-        columns = (self.counts, self.frequency, error, low, high)
-        return [Row(*row) for row in zip(self.labels, *(column.tolist() for column in columns), strict=True)]
+        columns = {"counts": self.counts, "frequency": self.frequency, "stderr": error, "low": low, "high": high}
+        return {"label": list(self.labels)} | {name: column.tolist() for name, column in columns.items()}
 
     def __repr__(self) -> str:
         return f"<Estimate of {len(self)} frequencies; {self.caption}>"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 from sottovoce.core.errors import DomainError, ParameterError
 from sottovoce.core.lazy import numpy as np
@@ -186,10 +186,12 @@ class HashedEstimate(Labelled[Row]):
         header, cells = self._take(np.arange(most)).table(level, simultaneous, population)
         return header, [*cells, [f"... and {len(self) - most:,} more", *[""] * (len(header) - 1)]]
 
-    def _columns(self, level: float, simultaneous: bool, population: bool) -> dict[str, list[object]]:
+    def columns(
+        self, level: float = 0.95, simultaneous: bool = False, population: bool = False
+    ) -> dict[str, list[Any]]:
         if not len(self):
             return {each.name: [] for each in fields(Row)}
-        return super()._columns(level, simultaneous, population)
+        return super().columns(level, simultaneous, population)
 
     def __repr__(self) -> str:
         return f"<HashedEstimate of {len(self)} frequencies; {self.caption}>"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from dataclasses import Field, asdict, fields
+from dataclasses import Field, fields
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, Protocol, TypeVar, overload
 
 from sottovoce.core.canonical import JsonObject
@@ -91,7 +91,7 @@ class Result(ABC):
         """A data frame: pandas, Polars or Arrow."""
         if kind not in FRAMES:
             raise ParameterError(f"kind must be one of {', '.join(FRAMES)}, got {kind!r}")
-        columns = self._columns(level, simultaneous, population)
+        columns = self.columns(level, simultaneous, population)
         types = {type(label) for label in columns["label"] if label is not None}
         if len(types) > 1 or tuple in types:
             columns["label"] = [label_text(label) for label in columns["label"]]
@@ -99,13 +99,16 @@ class Result(ABC):
             return load("pyarrow").table(columns)
         return load(kind).DataFrame(columns)
 
-    def _columns(self, level: float, simultaneous: bool, population: bool) -> dict[str, list[object]]:
+    def columns(
+        self, level: float = 0.95, simultaneous: bool = False, population: bool = False
+    ) -> dict[str, list[Any]]:
         """The rows as columns, by their names."""
         rows = self.rows(level, simultaneous, population)
-        return {field.name: [getattr(row, field.name) for row in rows] for field in fields(rows[0])}
+        return {field.name: [getattr(row, field.name) for row in rows] for field in (fields(rows[0]) if rows else ())}
 
     def to_dict(self, level: float = 0.95, simultaneous: bool = False, population: bool = False) -> JsonObject:
         """A form for JSON."""
+        columns = self.columns(level, simultaneous, population)
         return {
             "n": self.n,
             "epsilon": self.epsilon,
@@ -114,7 +117,7 @@ class Result(ABC):
             "about": "population" if population else "respondents",
             "steps": list(self.steps),
             "simulated": self.simulated,
-            "estimates": [asdict(row) for row in self.rows(level, simultaneous, population)],
+            "estimates": [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)],
         }
 
     def table(

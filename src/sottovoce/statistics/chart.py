@@ -13,7 +13,7 @@ from sottovoce.estimates.range_estimate import RangeEstimate
 from sottovoce.estimates.render import label_text
 from sottovoce.mechanisms import Mean, SquareWave
 from sottovoce.statistics.sequences.bounded_mean import anytime_mean, reach
-from sottovoce.statistics.sequences.confidence_sequence import anytime, anytime_interval
+from sottovoce.statistics.sequences.confidence_sequence import anytime_interval
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
@@ -87,13 +87,13 @@ def chart_columns(tally: Tally[Result], result: Result, level: float) -> ChartCo
 def _shares(result: Estimate | Shares, level: float) -> ChartColumns:
     size = result.domain.size
     top = np.sort(np.argsort(-result.frequency, kind="stable")[:MAX_ROWS]) if size > MAX_ROWS else np.arange(size)
-    supporting, asked = (result.yes, result.asked) if isinstance(result, Shares) else (result.support, result.n)
-    raw = np.divide(supporting, np.maximum(asked, 1))
-    intervals = [result.interval(level), result.interval(level, population=True), anytime(result, level)]
+    yes, asked = (result.yes[top], result.asked[top]) if isinstance(result, Shares) else (result.support[top], result.n)
+    raw = np.divide(yes, np.maximum(asked, 1))
     labels = [label_text(result.labels[place]) for place in top.tolist()]
-    own, about, peeking = [(low[top], high[top]) for low, high in intervals]
+    own, about = [(low[top], high[top]) for low, high in (result.interval(level), result.interval(level, False, True))]
+    peeking = anytime_interval(yes, asked, float(result.p), float(result.q), level)
     errors = result.stderr[top], result.population_stderr[top]
-    return ChartColumns(labels, result.frequency[top], *errors, own, about, peeking, raw[top])
+    return ChartColumns(labels, result.frequency[top], *errors, own, about, (peeking.low, peeking.high), raw)
 
 
 def _peeking(tally: Tally[Result], result: Result, level: float) -> tuple[Floats, Floats] | None:

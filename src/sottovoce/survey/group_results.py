@@ -72,11 +72,19 @@ def to_table(results: Sequence[GroupResult], by: Sequence[str], level: float, po
     kinds = [("question", pa.string()), ("wave", pa.int64()), *((name, pa.string()) for name in by),
              ("label", pa.string()), ("measure", pa.string()), ("estimate", pa.float64()), ("stderr", pa.float64()),
              ("low", pa.float64()), ("high", pa.float64()), ("n", pa.int64())]  # fmt: skip
-    rows = [
-        {"question": one.question, "wave": one.wave, **one.group, "label": label_text(row.label),
-         "measure": one.result.measure, "estimate": float(getattr(row, one.result.measure)),
-         "stderr": float(row.stderr), "low": float(row.low), "high": float(row.high), "n": one.result.n}
-        for one in results if one.result
-        for row in one.result.rows(level, False, population)
-    ]  # fmt: skip
-    return pa.Table.from_pylist(rows, schema=pa.schema(kinds))
+    schema = pa.schema(kinds)
+    tables = [pa.table(_columns(one, one.result, by, level, population), schema) for one in results if one.result]
+    return pa.concat_tables([schema.empty_table(), *tables])
+
+
+def _columns(
+    place: GroupResult, result: Result, by: Sequence[str], level: float, population: bool
+) -> dict[str, list[object]]:
+    """The columns of the table for one result. A covariate that the group does not name is null."""
+    found = result.columns(level, False, population)
+    labels = [label_text(label) for label in found.get("label", ())]
+    same = {"question": place.question, "wave": place.wave, "measure": result.measure, "n": result.n}
+    same |= {name: place.group.get(name) for name in by}
+    errors = {name: found.get(name, []) for name in ("stderr", "low", "high")}
+    repeated = {name: [value] * len(labels) for name, value in same.items()}
+    return {"label": labels, "estimate": found.get(result.measure, []), **errors, **repeated}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
@@ -55,7 +56,9 @@ def _shares(questions: Sequence[Question], budget: float | None, way: str, waves
     if way == "equal":
         shares = equally(left, len(waiting))
     else:
-        shares = by_need(left, [_error_of(question, waves) for question in waiting])
+        alike = [replace(question, id="alike", text="") for question in waiting]  # Neither matters to an error.
+        errors = {one: _error_of(question, waves) for one, question in zip(alike[::-1], waiting[::-1], strict=True)}
+        shares = by_need(left, [errors[one] for one in alike])
     return {question.id: share for question, share in zip(waiting, shares, strict=True)}
 
 
@@ -81,8 +84,9 @@ def by_need(budget: Fraction, errors: Sequence[Error]) -> list[float]:
     >>> [round(share, 3) for share in by_need(Fraction(3), [lambda share: 1 / share, lambda share: 2 / share])]
     [1.0, 2.0]
     """
-    equal = [error(share) for error, share in zip(errors, equally(budget, len(errors)), strict=True)]
-    tables = [_table(budget, error) for error in errors]
+    once = {error: _table(budget, error) for error in errors}
+    each = equally(budget, len(errors))[0]
+    equal, tables = [error(each) for error in once], [once[error] for error in errors]
     low, high = min(equal), max(equal)
     for _ in range(BISECTIONS):
         middle = math.sqrt(low * high)

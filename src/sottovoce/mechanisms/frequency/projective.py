@@ -4,7 +4,7 @@ import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property, partial
+from functools import cached_property, lru_cache, partial
 from typing import TYPE_CHECKING, ClassVar
 
 from sottovoce.core.domain import Domain, Label
@@ -208,6 +208,7 @@ class Projective(Pure):
         return scipy.sparse.csr_array((np.ones(points.size, dtype=np.int32), planes, starts), shape=shape)
 
 
+@lru_cache(maxsize=2**12)
 def _space(order: int, points: int) -> Space:
     """The smallest projective space with that many points, a line at least."""
     return next(space for t in range(2, 65) if (space := Space(order, t)).lines >= points)

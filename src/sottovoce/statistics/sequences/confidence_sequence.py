@@ -45,10 +45,20 @@ def log_evidence(yes: Counts, n: Counts, rate: float | Floats, p: float, q: floa
     >>> round(float(log_evidence(60, 100, 0.5, 0.75, 0.25)), 3)
     0.501
     """
-    a, b = _mixture(p, q)
-    mixed = scipy.special.betaln(a + yes, b + n - yes) - scipy.special.betaln(a, b)
-    evidence: Floats = mixed - scipy.special.xlogy(yes, rate) - scipy.special.xlog1py(n - yes, -rate)
+    evidence: Floats = _log_mixed(yes, n, p, q) - _log_likelihood(yes, n, rate)
     return evidence
+
+
+def _log_mixed(yes: Counts, n: Counts, p: float, q: float) -> Floats:
+    """The logarithm of the likelihood, averaged over the mixture of shares."""
+    a, b = _mixture(p, q)
+    mixed: Floats = scipy.special.betaln(a + yes, b + n - yes) - scipy.special.betaln(a, b)
+    return mixed
+
+
+def _log_likelihood(yes: Counts, n: Counts, rate: float | Floats) -> Floats:
+    likelihood: Floats = scipy.special.xlogy(yes, rate) + scipy.special.xlog1py(n - yes, -rate)
+    return likelihood
 
 
 def _mixture(p: float, q: float) -> tuple[float, float]:
@@ -64,12 +74,12 @@ def anytime_interval(
     """The proportions on either side of the estimate where the evidence reaches 1/alpha, so that all comparisons hold
     at once at the level: alpha is (1 - level) / comparisons. Numbers of yes answers and of all answers may be arrays.
     """
-    limit = -np.log((1 - check_level(level)) / comparisons)
+    least = _log_mixed(yes, n, p, q) + np.log((1 - check_level(level)) / comparisons)
     share = np.asarray(np.divide(yes, np.maximum(n, 1)), dtype=np.float64)
 
     def kept(rate: Floats) -> NDArray[np.bool_]:
-        low: NDArray[np.bool_] = log_evidence(yes, n, rate, p, q) < limit
-        return low
+        enough: NDArray[np.bool_] = _log_likelihood(yes, n, rate) > least
+        return enough
 
     ends = [(last_kept(kept, share, np.full_like(share, end)) - q) / (p - q) for end in (0.0, 1.0)]
     return Interval(np.minimum(*ends), np.maximum(*ends), level)
@@ -93,8 +103,7 @@ def anytime(estimate: Estimate | Shares, level: float = 0.95, simultaneous: bool
     p, q, comparisons = float(estimate.p), float(estimate.q), estimate.domain.size if simultaneous else 1
     if isinstance(estimate, Shares):
         return anytime_interval(estimate.yes, estimate.asked, p, q, level, comparisons)
-    low, high = anytime_interval(estimate.support, estimate.n, p, q, level, comparisons)
-    return Interval(estimate._ordered(low), estimate._ordered(high), level)
+    return anytime_interval(estimate._ordered(estimate.support), estimate.n, p, q, level, comparisons)
 
 
 class ConfidenceSequence:
