@@ -1,53 +1,70 @@
 """The same question under other trust models, for comparison with the local one."""
 
-from sottovoce.trust.base import Release, TrustModel
-from sottovoce.trust.central import Central
-from sottovoce.trust.compare import Comparison, ModelOutcome, compare
-from sottovoce.trust.curator_curve import CuratorCurve, curator_curve
-from sottovoce.trust.curve import ErrorCurve, Line, error_curve
-from sottovoce.trust.federated import Federated, Parties, SecureSum
-from sottovoce.trust.local import Local
-from sottovoce.trust.noise import DiscreteLaplace, OpenDPLaplace
-from sottovoce.trust.registry import MODELS
-from sottovoce.trust.shuffle import (
-    BinarySum,
-    RealSum,
-    Shuffle,
-    Shuffled,
-    ShuffledHistogram,
-    shuffle_epsilon,
-    shuffle_local_epsilon,
-    shuffle_n,
-)
-from sottovoce.trust.synthetic import multinomial, zipf
+from __future__ import annotations
 
-__all__ = [
-    "MODELS",
-    "BinarySum",
-    "Central",
-    "Comparison",
-    "CuratorCurve",
-    "DiscreteLaplace",
-    "ErrorCurve",
-    "Federated",
-    "Line",
-    "Local",
-    "ModelOutcome",
-    "OpenDPLaplace",
-    "Parties",
-    "RealSum",
-    "Release",
-    "SecureSum",
-    "Shuffle",
-    "Shuffled",
-    "ShuffledHistogram",
-    "TrustModel",
-    "compare",
-    "curator_curve",
-    "error_curve",
-    "multinomial",
-    "shuffle_epsilon",
-    "shuffle_local_epsilon",
-    "shuffle_n",
-    "zipf",
-]
+from typing import TYPE_CHECKING
+
+from sottovoce.core.lazy import exports
+
+if TYPE_CHECKING:
+    from sottovoce.trust.base import Release as Release
+    from sottovoce.trust.base import TrustModel as TrustModel
+    from sottovoce.trust.central import Central as Central
+    from sottovoce.trust.compare import Comparison as Comparison
+    from sottovoce.trust.compare import ModelOutcome as ModelOutcome
+    from sottovoce.trust.compare import compare as compare
+    from sottovoce.trust.curator_curve import CuratorCurve as CuratorCurve
+    from sottovoce.trust.curator_curve import curator_curve as curator_curve
+    from sottovoce.trust.curve import ErrorCurve as ErrorCurve
+    from sottovoce.trust.curve import Line as Line
+    from sottovoce.trust.curve import error_curve as error_curve
+    from sottovoce.trust.federated import Federated as Federated
+    from sottovoce.trust.federated import Parties as Parties
+    from sottovoce.trust.federated import SecureSum as SecureSum
+    from sottovoce.trust.local import Local as Local
+    from sottovoce.trust.noise import DiscreteLaplace as DiscreteLaplace
+    from sottovoce.trust.noise import OpenDPLaplace as OpenDPLaplace
+    from sottovoce.trust.registry import MODELS as MODELS
+    from sottovoce.trust.shuffle import BinarySum as BinarySum
+    from sottovoce.trust.shuffle import RealSum as RealSum
+    from sottovoce.trust.shuffle import Shuffle as Shuffle
+    from sottovoce.trust.shuffle import Shuffled as Shuffled
+    from sottovoce.trust.shuffle import ShuffledHistogram as ShuffledHistogram
+    from sottovoce.trust.shuffle import shuffle_epsilon as shuffle_epsilon
+    from sottovoce.trust.shuffle import shuffle_local_epsilon as shuffle_local_epsilon
+    from sottovoce.trust.shuffle import shuffle_n as shuffle_n
+    from sottovoce.trust.synthetic import multinomial as multinomial
+    from sottovoce.trust.synthetic import zipf as zipf
+
+_HOMES = {
+    "Release": "base",
+    "TrustModel": "base",
+    "Central": "central",
+    "Comparison": "compare",
+    "ModelOutcome": "compare",
+    "compare": "compare",
+    "CuratorCurve": "curator_curve",
+    "curator_curve": "curator_curve",
+    "ErrorCurve": "curve",
+    "Line": "curve",
+    "error_curve": "curve",
+    "Federated": "federated",
+    "Parties": "federated",
+    "SecureSum": "federated",
+    "Local": "local",
+    "DiscreteLaplace": "noise",
+    "OpenDPLaplace": "noise",
+    "MODELS": "registry",
+    "BinarySum": "shuffle",
+    "RealSum": "shuffle",
+    "Shuffle": "shuffle",
+    "Shuffled": "shuffle",
+    "ShuffledHistogram": "shuffle",
+    "shuffle_epsilon": "shuffle",
+    "shuffle_local_epsilon": "shuffle",
+    "shuffle_n": "shuffle",
+    "multinomial": "synthetic",
+    "zipf": "synthetic",
+}
+__all__ = sorted(_HOMES)
+__getattr__ = exports(__name__, _HOMES)  # Each name is imported when it is first used.

@@ -67,7 +67,7 @@ class Correlation(PopulationResult):
         """Test whether the true values are uncorrelated. They are if the answers are: this is Student's test."""
         rest = max(1 - self.apparent**2, 0.0)
         statistic = self.apparent * math.sqrt((self.n - 2) / rest) if rest else math.copysign(math.inf, self.apparent)
-        p_value = float(2 * scipy.stats.t.sf(abs(statistic), self.n - 2))
+        p_value = float(2 * scipy.special.stdtr(self.n - 2, -abs(statistic)))
         name = "test of zero correlation"
         return TestResult(name, statistic, p_value, self.n - 2, self.correlation, self.interval())
 

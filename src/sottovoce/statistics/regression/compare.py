@@ -61,7 +61,7 @@ def _crossing(excess: Callable[[float], float], best: float, step: float, starts
 def likelihood_ratio(loglik: float, restricted: float, df: int, what: str) -> TestResult:
     """Twice the difference of two log-likelihoods, which is chi-square if the smaller model holds."""
     statistic = max(2 * (loglik - restricted), 0.0)
-    return TestResult("likelihood-ratio test", statistic, float(scipy.stats.chi2.sf(statistic, df)), df, note=what)
+    return TestResult("likelihood-ratio test", statistic, float(scipy.special.chdtrc(df, statistic)), df, note=what)
 
 
 def wald(params: Array, covariance: Array, what: str) -> TestResult:
@@ -69,7 +69,7 @@ def wald(params: Array, covariance: Array, what: str) -> TestResult:
     solved = solve(covariance, params)
     statistic = float(params @ solved) if solved is not None else float("nan")
     df = len(params)
-    return TestResult("Wald test", statistic, float(scipy.stats.chi2.sf(statistic, df)), df, note=what)
+    return TestResult("Wald test", statistic, float(scipy.special.chdtrc(df, statistic)), df, note=what)
 
 
 def columns_of(result: RegressionResult, terms: str | Iterable[str]) -> list[int]:

@@ -129,7 +129,7 @@ def _rows(result: RegressionResult, level: float, method: str) -> list[TermRow]:
     low, high = result.interval(level, method)
     coef, error = result.params.to_numpy(), result.stderr.to_numpy()
     z = coef / error
-    columns = zip(result.data.terms, coef, error, z, 2 * scipy.stats.norm.sf(np.abs(z)), low, high, strict=True)
+    columns = zip(result.data.terms, coef, error, z, 2 * scipy.special.ndtr(-np.abs(z)), low, high, strict=True)
     return [TermRow(term, *map(float, numbers)) for term, *numbers in columns]
 
 

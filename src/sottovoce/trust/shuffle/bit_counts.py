@@ -19,10 +19,10 @@ import math
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
+from statistics import NormalDist
 from typing import TYPE_CHECKING
 
 from sottovoce.core.lazy import numpy as np
-from sottovoce.core.lazy import scipy
 from sottovoce.trust.shuffle.lattice import (
     MAX_EXPONENT,
     NEGLIGIBLE_EXPONENT,
@@ -30,6 +30,7 @@ from sottovoce.trust.shuffle.lattice import (
     STAGE_ERROR,
     TAIL_EXPONENT,
     UNDERFLOW,
+    fast_length,
     log_size,
 )
 from sottovoce.trust.shuffle.solve import least, normal_epsilon
@@ -172,7 +173,7 @@ class BitCounts:
     def _tilt(self) -> float:
         """Centres the laws near the threshold of the best test: below the mean by so many standard deviations."""
         p = float(self.keep)
-        depth = float(scipy.special.ndtri(min(max(self.delta, 1e-300), 0.4))) * 1.1
+        depth = NormalDist().inv_cdf(min(max(self.delta, 1e-300), 0.4)) * 1.1
         return max(depth / math.sqrt(max(self.n * self.messages * p * (1 - p), 1.0)), -30.0)
 
     @property
@@ -210,7 +211,7 @@ class BitCounts:
         p, q = self._tilted
         size = min(self._size, others + self.messages + 1)
         whole = size == others + self.messages + 1
-        length = int(scipy.fft.next_fast_len(size, real=True))
+        length = fast_length(size)
         m, centre = self.messages, np.rint(ones * p + (others - ones) * q + self.messages * (p + q) / 2)
         first = np.zeros_like(ones) if whole else np.clip(centre.astype(np.int64) - size // 2, 0, None)
         (set_, sizes), (unset, others_) = (_logarithm(*coin, length) for coin in zip((p, q), self._rest, strict=True))

@@ -23,7 +23,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from sottovoce.core.lazy import numpy as np
-from sottovoce.core.lazy import scipy
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -178,7 +177,7 @@ def _power(
     places: NDArray[np.int64], chances: NDArray[np.float64], n: int, first: int, size: int
 ) -> tuple[NDArray[np.float64], float]:
     """The n-fold convolution on a circle, read from `first` on, and a bound of its error at each point."""
-    length = int(scipy.fft.next_fast_len(max(size, int(places.max()) + 1), real=True))
+    length = fast_length(max(size, int(places.max()) + 1))
     near = _near(places, chances, n, length)
     centre = round(float(chances @ places))
     logs, rough = _logarithm(places - centre, chances, near, length)
@@ -188,6 +187,22 @@ def _power(
     each = STAGE_ERROR * (math.log2(length) + 2) + ROUNDING_UNIT * (n * (places.size + 16) * rough + 8)
     error = 2 / length * float(np.abs(powers[near]) @ each) + math.exp(10 - NEGLIGIBLE_EXPONENT)
     return np.fft.irfft(powers, length)[:size], error
+
+
+def fast_length(least: int) -> int:
+    """The least number from `least` on that a Fourier transform is fast for: it has no prime factor above 5.
+
+    >>> [fast_length(n) for n in (1, 7, 11, 1021)]
+    [1, 8, 12, 1024]
+    """
+    best = 1 << (least - 1).bit_length()
+    for fives in range(27):
+        for threes in range(40):
+            odd = 3**threes * 5**fives
+            best = min(best, odd << (-(-least // odd) - 1).bit_length())
+            if odd >= least:
+                break
+    return best
 
 
 def _near(places: NDArray[np.int64], chances: NDArray[np.float64], n: int, length: int) -> NDArray[np.int64]:

@@ -5,14 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
-from sottovoce.core.lazy import scipy
-
 Curve = Callable[[float], float]
 
 DELTA_PRECISION = 2e-4
 """How near to delta, relative to it, a solution lies: epsilon is then near to about one part in a hundred thousand."""
 
 MAX_STEPS = 60
+GUESS_PRECISION = 1e-9
 
 
 def least(curve: Curve, delta: float, guess: float, top: float) -> float:
@@ -62,8 +61,8 @@ def _log(value: float) -> float:
 
 def normal_delta(epsilon: float, shift: float) -> float:
     """The divergence at epsilon of two normal laws of variance 1 that are `shift` apart."""
-    cdf = scipy.special.ndtr
-    return float(cdf(shift / 2 - epsilon / shift) - math.exp(epsilon) * cdf(-shift / 2 - epsilon / shift))
+    here, there = (math.erfc((epsilon / shift + side * shift / 2) / math.sqrt(2)) / 2 for side in (-1, 1))
+    return here - math.exp(epsilon) * there
 
 
 def normal_epsilon(delta: float, shift: float, top: float) -> float:
@@ -72,4 +71,8 @@ def normal_epsilon(delta: float, shift: float, top: float) -> float:
         return top
     if normal_delta(0.0, shift) <= delta:
         return 0.0
-    return float(scipy.optimize.brentq(lambda e: normal_delta(e, shift) - delta, 0.0, top, xtol=1e-12))
+    low, high = 0.0, top
+    while high - low > GUESS_PRECISION * high:
+        middle = (low + high) / 2
+        low, high = (middle, high) if normal_delta(middle, shift) > delta else (low, middle)
+    return high

@@ -15,12 +15,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
+from statistics import NormalDist
 from typing import TYPE_CHECKING
 
 from sottovoce.core.domain import Scale
 from sottovoce.core.errors import ParameterError
 from sottovoce.core.lazy import numpy as np
-from sottovoce.core.lazy import scipy
 from sottovoce.core.privacy import GRID, Probability, check_epsilon, check_probability, exp_below, log_above
 from sottovoce.core.randomness import SYSTEM, Keystream, Source
 from sottovoce.estimates.frequencies import quantile
@@ -226,7 +226,7 @@ class RealSum(NoisyBits):
 
 def _messages(n: int, epsilon: float, delta: float) -> int:
     """So many that rounding, sqrt(n)/2 steps, is a third of the noise, z/epsilon units; but p stays below about 1/4."""
-    z = -float(scipy.special.ndtri(min(delta, 0.1)))
+    z = -NormalDist().inv_cdf(min(delta, 0.1))
     fine, room = 1.5 * math.sqrt(n) * epsilon / z, n * epsilon**2 / (16 * z**2)
     return min(max(math.ceil(min(fine, room)), 1), MAX_MESSAGES)
 
