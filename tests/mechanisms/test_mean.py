@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 from fractions import Fraction
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ from hypothesis import strategies as st
 import sottovoce as sv
 from sottovoce.core.randomness import Keystream, Replay, Source
 from sottovoce.estimates import MeanEstimate
+from sottovoce.mechanisms.numeric.mean import _best_window, _moments, _worst
 
 KINDS = ("rounding", "piecewise", "hybrid")
 SMALL = [
@@ -81,6 +83,13 @@ def test_no_worse_than_the_published_mechanisms(epsilon: float) -> None:
     if epsilon > 0.61:
         hybrid = (h + 3) / (3 * h * (h - 1)) + (h * h + 1) ** 2 / (h * (h * h - 1) ** 2)
         assert sv.Mean(-1, 1, epsilon, kind="hybrid").variance <= 1.001 * hybrid
+
+
+@pytest.mark.parametrize("steps", [1, 2, 3, 7, 33, 256, 1024])
+def test_halving_finds_the_best_of_all_windows(steps: int) -> None:
+    for epsilon in (0.001, 0.05, 0.3, 1.0, 1.7, 3.0, 6.0, 12.0, 20.0, 36.0):
+        costs = [_worst(*_moments(epsilon, steps, window), steps) for window in range(1, 2 * steps + 1)]
+        assert _best_window(epsilon, steps, partial(_worst, steps=steps)).window == 1 + costs.index(min(costs))
 
 
 def spread(m: sv.Mean, value: float, n: int = 50, runs: int = 4000) -> tuple[float, float, float]:

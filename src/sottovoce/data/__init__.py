@@ -14,9 +14,9 @@ if TYPE_CHECKING:
     from sottovoce.data.csv_text import write_csv as write_csv
     from sottovoce.data.paths import reading as reading
     from sottovoce.data.paths import writing as writing
+    from sottovoce.data.pipeline import Progress as Progress
     from sottovoce.data.pipeline import in_order as in_order
     from sottovoce.data.pipeline import workers as workers
-    from sottovoce.data.randomize import Progress as Progress
     from sottovoce.data.randomize import RandomizedFile as RandomizedFile
     from sottovoce.data.randomize import randomize_file as randomize_file
     from sottovoce.data.reports import METADATA_KEY as METADATA_KEY
@@ -37,7 +37,7 @@ _HOMES = {
     "BATCH_ROWS": "tables",
     "ColumnQuestion": "randomize",
     "METADATA_KEY": "reports",
-    "Progress": "randomize",
+    "Progress": "pipeline",
     "RandomizedFile": "randomize",
     "ReportFile": "reports",
     "Table": "tables",

@@ -16,6 +16,9 @@ MAX_THREADS = 8
 PARTS_PER_THREAD = 2
 """Parts under way for each thread: the one that it works on, and the next."""
 
+Progress = Callable[[float], None]
+"""A function that is told the share of a file that is done, from 0 to 1."""
+
 T = TypeVar("T")
 R = TypeVar("R")
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -14,7 +14,7 @@ from sottovoce.core.errors import ParameterError, SottovoceError
 from sottovoce.core.privacy import check_epsilon, compose
 from sottovoce.core.randomness import Keystream
 from sottovoce.core.reports import Reports
-from sottovoce.data.pipeline import in_order
+from sottovoce.data.pipeline import Progress, in_order
 from sottovoce.data.reports import batch_rows, write_reports
 from sottovoce.data.tables import Table, answers, is_listed
 from sottovoce.mechanisms import Longitudinal, Mechanism
@@ -24,8 +24,6 @@ from sottovoce.survey.short_form import ColumnQuestion
 if TYPE_CHECKING:
     import pyarrow as pa
 
-Progress = Callable[[float], None]
-"""A function that is told the share of a file that is done, from 0 to 1."""
 AskedOfTable = Survey | Mapping[str, Mechanism] | Sequence[str | ColumnQuestion]
 """What can be asked of a table: a survey, a mechanism for each column, or questions in short form."""
 

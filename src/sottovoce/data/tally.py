@@ -10,8 +10,7 @@ from queue import SimpleQueue
 from sottovoce.core.errors import FileError, ParameterError, SottovoceError
 from sottovoce.core.lazy import numpy as np
 from sottovoce.core.reports import Reports
-from sottovoce.data.pipeline import in_order, workers
-from sottovoce.data.randomize import Progress
+from sottovoce.data.pipeline import Progress, in_order, workers
 from sottovoce.data.reports import ReportFile
 from sottovoce.estimates import Result
 from sottovoce.estimates.tally import Counting, Tally

@@ -218,10 +218,16 @@ def _piecewise(epsilon: float, steps: int) -> Parameters:
 
 
 def _best_window(epsilon: float, steps: int, cost: Callable[[float, float], float]) -> Window:
-    """The window whose level and curve cost least. Wang et al. have steps * e^(-epsilon/2) in the continuous limit."""
-    return Window.spending(
-        epsilon, steps, min(range(1, 2 * steps + 1), key=lambda w: cost(*_moments(epsilon, steps, w)))
-    )
+    """The window whose level and curve cost least. Wang et al. have steps * e^(-epsilon/2) in the continuous limit.
+
+    Costs fall up to the best window and rise behind it, so that halving finds it.
+    """
+    low, high = 1, 2 * steps
+    while low < high:
+        middle = (low + high) // 2
+        here, next_one = (cost(*_moments(epsilon, steps, window)) for window in (middle, middle + 1))
+        low, high = (middle + 1, high) if next_one < here else (low, middle)
+    return Window.spending(epsilon, steps, low)
 
 
 def _moments(epsilon: float, k: int, w: int) -> tuple[float, float]:
