@@ -25,6 +25,8 @@ from xdist.scheduler import LoadScopeScheduling
 settings.register_profile("untimed", deadline=None)  # Machines are shared and noisy: no test is timed.
 settings.load_profile("untimed")
 
+for library in ("OPENBLAS", "OMP", "MKL"):  # Tests run side by side, so that threads of one would only disturb others.
+    os.environ.setdefault(f"{library}_NUM_THREADS", "1")
 os.environ["PYTHON_KEYRING_BACKEND"] = "keyring.backends.null.Keyring"  # No test touches the keyring of this machine.
 
 FLAGS = doctest.ELLIPSIS

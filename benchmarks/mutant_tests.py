@@ -60,7 +60,7 @@ TESTS: dict[str, tuple[str, ...]] = {
     "mechanisms/compound/sets": ("sets", "vectors", "contract"),
     "mechanisms/compound/several": ("several", "vectors", "contract"),
     "mechanisms/numeric/square_wave": ("square_wave", "vectors", "contract"),
-    "trust/curator_curve": ("compare", "trust", "federated"),
+    "trust/curator_errors": ("compare", "trust", "federated"),
     "trust/curve": ("compare", "trust"),
     "trust/federated": ("limits", "federated", "federated_survey"),
     "trust/noise": ("trust", "compare", "federated"),

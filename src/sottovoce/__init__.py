@@ -54,7 +54,7 @@ __version__ = "0.1.0"
 
 # Each name is imported when it is first used, so that a device loads nothing that it does not run.
 _MODULES = {"designs": "statistics.designs", "postprocess": "estimates.postprocess", "statistics": "statistics"}
-_HOMES = {
+_EXPORTED = {
     "core.domain": "Domain Scale Text",
     "core.errors": "DomainError FileError ParameterError ReportError SottovoceError",
     "device.ledger": "Ledger",
@@ -72,11 +72,11 @@ _HOMES = {
     "survey": "Survey",
     "trust": "compare error_curve shuffle_epsilon shuffle_local_epsilon shuffle_n",
 }
-_NAMES = {name: home for home, names in _HOMES.items() for name in names.split()}
-__all__ = sorted([*_NAMES, *_MODULES])
+_HOMES = {name: home for home, names in _EXPORTED.items() for name in names.split()}
+__all__ = sorted([*_HOMES, *_MODULES])
 
 
-_export = exports("sottovoce", _NAMES)
+_export = exports("sottovoce", _HOMES)
 
 
 def __getattr__(name: str) -> object:

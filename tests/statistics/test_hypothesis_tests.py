@@ -17,7 +17,7 @@ from statsmodels.stats.proportion import test_proportions_2indep as peer_test
 import sottovoce as sv
 from sottovoce.core.errors import ParameterError
 from sottovoce.mechanisms.frequency.pure import Pure
-from sottovoce.statistics.detectable import detectable, detectable_change
+from sottovoce.statistics.detectable_effect import detectable, detectable_change
 from sottovoce.statistics.histograms.covariance import _both, covariance, precision
 from sottovoce.statistics.histograms.hypothesis_tests import fit_test, homogeneity_test, independence_test, table_test
 from sottovoce.statistics.histograms.max_error import max_error

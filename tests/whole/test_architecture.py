@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import tomllib
 from collections import Counter
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -40,3 +41,16 @@ def test_no_two_classes_have_one_name() -> None:
     sources = (ROOT / "src" / "sottovoce").rglob("*.py")
     names = Counter(name for path in sources for name in re.findall(r"^class (\w+)", path.read_text("utf-8"), re.M))
     assert [name for name, count in names.items() if count > 1] == []
+
+
+PACKAGES = [path.parent for path in sorted((ROOT / "src" / "sottovoce").rglob("__init__.py"))]
+
+
+@pytest.mark.parametrize("folder", PACKAGES, ids=lambda folder: folder.name)
+def test_no_name_that_is_imported_on_first_use_is_that_of_a_module_beside_it(folder: Path) -> None:
+    """Importing the module would put it in the place of the name."""
+    package = import_module(".".join(folder.relative_to(ROOT / "src").parts))
+    homes = getattr(package, "_HOMES", {})
+    modules = {path.stem for path in folder.iterdir() if path.suffix == ".py" or (path / "__init__.py").exists()}
+    assert not modules & set(homes)
+    assert all(getattr(package, name) is not None for name in homes)

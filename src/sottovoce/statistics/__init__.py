@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 from sottovoce.core.lazy import exports
 
 if TYPE_CHECKING:
-    from sottovoce.statistics.detectable import detectable as detectable
-    from sottovoce.statistics.detectable import detectable_change as detectable_change
+    from sottovoce.statistics.detectable_effect import detectable as detectable
+    from sottovoce.statistics.detectable_effect import detectable_change as detectable_change
     from sottovoce.statistics.histograms.group_differences import Difference as Difference
     from sottovoce.statistics.histograms.group_differences import differences as differences
     from sottovoce.statistics.histograms.hypothesis_tests import fit_test as fit_test
@@ -33,8 +33,8 @@ if TYPE_CHECKING:
     from sottovoce.statistics.sequences.confidence_sequence import log_evidence as log_evidence
 
 _HOMES = {
-    "detectable": "detectable",
-    "detectable_change": "detectable",
+    "detectable": "detectable_effect",
+    "detectable_change": "detectable_effect",
     "Difference": "histograms.group_differences",
     "differences": "histograms.group_differences",
     "fit_test": "histograms.hypothesis_tests",

@@ -10,11 +10,11 @@ if TYPE_CHECKING:
     from sottovoce.trust.base import Release as Release
     from sottovoce.trust.base import TrustModel as TrustModel
     from sottovoce.trust.central import Central as Central
-    from sottovoce.trust.compare import Comparison as Comparison
-    from sottovoce.trust.compare import ModelOutcome as ModelOutcome
-    from sottovoce.trust.compare import compare as compare
-    from sottovoce.trust.curator_curve import CuratorCurve as CuratorCurve
-    from sottovoce.trust.curator_curve import curator_curve as curator_curve
+    from sottovoce.trust.comparison import Comparison as Comparison
+    from sottovoce.trust.comparison import ModelOutcome as ModelOutcome
+    from sottovoce.trust.comparison import compare as compare
+    from sottovoce.trust.curator_errors import CuratorCurve as CuratorCurve
+    from sottovoce.trust.curator_errors import curator_curve as curator_curve
     from sottovoce.trust.curve import ErrorCurve as ErrorCurve
     from sottovoce.trust.curve import Line as Line
     from sottovoce.trust.curve import error_curve as error_curve
@@ -40,11 +40,11 @@ _HOMES = {
     "Release": "base",
     "TrustModel": "base",
     "Central": "central",
-    "Comparison": "compare",
-    "ModelOutcome": "compare",
-    "compare": "compare",
-    "CuratorCurve": "curator_curve",
-    "curator_curve": "curator_curve",
+    "Comparison": "comparison",
+    "ModelOutcome": "comparison",
+    "compare": "comparison",
+    "CuratorCurve": "curator_errors",
+    "curator_curve": "curator_errors",
     "ErrorCurve": "curve",
     "Line": "curve",
     "error_curve": "curve",

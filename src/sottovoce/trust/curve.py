@@ -18,7 +18,7 @@ from sottovoce.core.randomness import Keystream
 from sottovoce.estimates.render import INK, html_table, panels, plural, text_table
 from sottovoce.estimates.result import FRAMES
 from sottovoce.trust.base import TrustModel
-from sottovoce.trust.compare import COLOURS, MAX_RUNS, Errors, Track
+from sottovoce.trust.comparison import COLOURS, MAX_RUNS, Errors, Track
 from sottovoce.trust.registry import trust_models
 from sottovoce.trust.synthetic import MAX_PEOPLE, check_size, check_whole, multinomial
 

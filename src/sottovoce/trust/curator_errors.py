@@ -14,7 +14,7 @@ from sottovoce.core.lazy import numpy as np
 from sottovoce.core.privacy import check_epsilon
 from sottovoce.core.randomness import Keystream
 from sottovoce.estimates.render import INK, panels, plural, text_table
-from sottovoce.trust.compare import COLOURS, MAX_RUNS, Errors, Track
+from sottovoce.trust.comparison import COLOURS, MAX_RUNS, Errors, Track
 from sottovoce.trust.curve import PLOT_ROWS, Line
 from sottovoce.trust.federated.curators import Federated, SecureSum
 from sottovoce.trust.federated.parties import Parties
