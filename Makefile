@@ -4,13 +4,18 @@ BIN := .venv/bin
 STAMP := .venv/.installed
 JS_STAMP := clients/js/node_modules/.installed
 
-.PHONY: run test check format bench docs js clean
+.PHONY: run test test-fast check format bench docs js clean
+unexport PYTHONDONTWRITEBYTECODE  # Every process of the tests would compile all modules again.
 
 run: $(STAMP)  ## The whole path: 20,000 simulated people, a device each, a collector, its pages
 	@$(BIN)/sotto demo
 
 test: check  ## What CI runs, but for the slow tests
 	$(BIN)/python -m pytest --numprocesses auto $(if $(SOTTO_REQUIRE_ALL),,-m "not slow")
+
+test-fast: $(STAMP)  ## The inner loop: tests that took at most 0.2 s when they ran last, and new ones
+	$(BIN)/ruff check .
+	$(BIN)/python -m pytest --numprocesses auto --fast -m "not slow" --quiet
 
 check: $(STAMP)  ## Style, types and layers
 	$(BIN)/ruff check .

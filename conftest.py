@@ -33,6 +33,7 @@ FLAGS = doctest.ELLIPSIS
 TIMEOUT = 60
 PLAIN = {"COLUMNS": "100", "TERM": "dumb", "NO_COLOR": "1"}
 CLEANUP = "__cleanup__"
+FAST_SECONDS, SECONDS_KEY = 0.2, "sottovoce/seconds"
 
 
 def _sessions(block: str) -> Iterator[tuple[str, str]]:
@@ -101,6 +102,46 @@ class Together(LoadScopeScheduling):
     def _split_scope(self, nodeid: str) -> str:
         file, _, _ = nodeid.partition("::")
         return file if file.endswith(SHARED_SETUP) else nodeid
+
+
+# The inner loop: `pytest --fast` runs what took little time when it ran last.
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--fast", action="store_true", help=f"leave out what took more than {FAST_SECONDS} s when it ran last"
+    )
+
+
+class Stopwatch:
+    """Remembers how long each test took. The examples of a page need one another, so that they are timed together."""
+
+    def __init__(self, config: pytest.Config) -> None:
+        self._config, self._taken = config, dict[str, float]()
+        self._known: dict[str, float] = config.cache.get(SECONDS_KEY, {}) if config.cache else {}
+
+    def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
+        if self._config.getoption("--fast"):
+            long = {item for item in items if self._known.get(_timed(item.nodeid), 0.0) > FAST_SECONDS}
+            self._config.hook.pytest_deselected(items=list(long))
+            items[:] = [item for item in items if item not in long]
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        name = _timed(report.nodeid)
+        self._taken[name] = self._taken.get(name, 0.0) + report.duration
+
+    def pytest_sessionfinish(self) -> None:
+        if self._config.cache and not hasattr(self._config, "workerinput"):
+            self._config.cache.set(SECONDS_KEY, self._known | self._taken)
+
+
+def _timed(nodeid: str) -> str:
+    file, _, _ = nodeid.partition("::")
+    return file if file.endswith(".md") else nodeid
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.pluginmanager.register(Stopwatch(config))
 
 
 def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:

@@ -103,7 +103,8 @@ print(json.dumps(calls))
 
 def seconds(command: list[str], checkout: Path, folder: Path, cache: Path | None) -> tuple[float, str]:
     """Processor time of a process and what it prints."""
-    settings = os.environ | {"PYTHONPATH": str(checkout / "src"), "OPENBLAS_NUM_THREADS": "1"}
+    settings = {key: value for key, value in os.environ.items() if key != "PYTHONDONTWRITEBYTECODE"}
+    settings |= {"PYTHONPATH": str(checkout / "src"), "OPENBLAS_NUM_THREADS": "1"}
     settings |= {"PYTHONPYCACHEPREFIX": str(cache)} if cache else {}
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     done = subprocess.run(

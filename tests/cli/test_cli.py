@@ -565,6 +565,7 @@ def check_growth(short: tuple[str, ...], long: tuple[str, ...]) -> None:
 MEASURED = pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="the peak of memory is read from /proc")
 
 
+@pytest.mark.slow
 @MEASURED
 def test_memory_does_not_grow_with_a_file_of_answers() -> None:
     """Five times the rows, the same memory, where the bare column would take 128 MB more."""
@@ -574,6 +575,7 @@ def test_memory_does_not_grow_with_a_file_of_answers() -> None:
     check_growth(("randomize", "short.csv", *asked), ("randomize", "long.csv", *asked))
 
 
+@pytest.mark.slow
 @MEASURED
 def test_memory_does_not_grow_with_a_file_of_reports() -> None:
     """Four times the rows, where the reports themselves take 154 MB more, and cannot be compressed."""

@@ -142,7 +142,7 @@ def run_fuzzer(folder: Path, runs: int, *options: str) -> subprocess.CompletedPr
                           text=True, env=os.environ | {"PYTHONPATH": paths}, cwd=folder, timeout=600)  # fmt: skip
 
 
-@pytest.mark.parametrize("runs", [2000, pytest.param(20_000, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("runs", [500, pytest.param(20_000, marks=pytest.mark.slow)])
 def test_a_fuzzer_finds_nothing(tmp_path: Path, runs: int) -> None:
     """Every body is refused by a `ReportError` or holds reports that pass all checks; see `fuzzing.py`."""
     done = run_fuzzer(tmp_path, runs)
@@ -150,6 +150,7 @@ def test_a_fuzzer_finds_nothing(tmp_path: Path, runs: int) -> None:
     assert f"Done {runs} in" in done.stderr
 
 
+@pytest.mark.slow
 def test_the_fuzzer_finds_a_parser_that_forgets_something(tmp_path: Path) -> None:
     done = run_fuzzer(tmp_path, 2000, "--broken")
     assert done.returncode != 0 and "UnicodeDecodeError" in done.stderr + done.stdout

@@ -451,7 +451,7 @@ WIDE = [
 ]  # fmt: skip
 
 
-@pytest.fixture(params=[1, 3, 4])
+@pytest.fixture(params=[pytest.param(1, marks=pytest.mark.slow), 3, pytest.param(4, marks=pytest.mark.slow)])
 def level(request: pytest.FixtureRequest, tmp_path: Path) -> Any:
     """The loops as processors of some level run them: in a folder with the library of that level alone."""
     compiled = compiled_loops()

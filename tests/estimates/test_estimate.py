@@ -81,7 +81,7 @@ COVERED = [
 ]
 
 
-@pytest.mark.parametrize("n", [50, 1000])
+@pytest.mark.parametrize("n", [50, pytest.param(1000, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("m", COVERED, ids=repr)
 def test_intervals_cover(m: Pure, n: int) -> None:
     """Half of the people hold one value, the others are spread thinly: common, rare and absent values.

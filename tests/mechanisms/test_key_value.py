@@ -141,14 +141,18 @@ def coverage(n: int, shares: list[float], epsilon: float) -> tuple[NDArray[np.fl
     return means / runs, held / runs
 
 
-@pytest.mark.parametrize("epsilon", [1.0, 2.0, 4.0])
+@pytest.mark.parametrize(
+    "epsilon", [1.0, pytest.param(2.0, marks=pytest.mark.slow), pytest.param(4.0, marks=pytest.mark.slow)]
+)
 def test_intervals_hold(epsilon: float) -> None:
     means, shares = coverage(5000, [0.5, 0.3, 0.9], epsilon)
     assert (abs(means - 0.95) < 0.015).all(), means
     assert (abs(shares - 0.95) < 0.015).all(), shares
 
 
-@pytest.mark.parametrize("epsilon", [1.0, 2.0, 4.0])
+@pytest.mark.parametrize(
+    "epsilon", [1.0, pytest.param(2.0, marks=pytest.mark.slow), pytest.param(4.0, marks=pytest.mark.slow)]
+)
 def test_intervals_of_few_and_rare(epsilon: float) -> None:
     """Fifty people and four keys. Where little is known of a share, the interval of a mean is too wide, not wrong."""
     means, shares = coverage(50, [0.5, 0.2, 0.02, 0.9], epsilon)

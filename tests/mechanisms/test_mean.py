@@ -169,7 +169,9 @@ def cover(m: sv.Mean, n: int, runs: int) -> tuple[float, float]:
     return float(held[:, 0].mean()), float(held[:, 1].mean())
 
 
-@pytest.mark.parametrize("n", [50, 2000, 20_190])
+@pytest.mark.parametrize(
+    "n", [50, pytest.param(2000, marks=pytest.mark.slow), pytest.param(20_190, marks=pytest.mark.slow)]
+)
 @pytest.mark.parametrize("kind", KINDS)
 def test_intervals_cover_a_skewed_real_mean(kind: str, n: int) -> None:
     """95% intervals over 2,000 seeded runs hold the truth 93.5% to 96.5% of the time: three deviations either way."""

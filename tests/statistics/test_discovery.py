@@ -351,6 +351,7 @@ def test_reports_that_tell_no_whole_text_are_too_few() -> None:
                 assert "need about 200 reports, got 3, none of them about a whole" in str(error)  # noqa: PT017
 
 
+@pytest.mark.slow
 def test_as_many_as_are_asked_for_find_a_text_that_most_people_hold() -> None:
     """At 60% it is found in 5 of 12 runs at least. The runs are seeded; with a fifth of the people none finds it."""
     m = Discovery(4.0, 8)

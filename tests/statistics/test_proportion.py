@@ -168,7 +168,9 @@ def coverage(method: str, n: int, epsilon: float, pi: float, level: float = 0.95
     return float(binom.pmf(yes, n, 1 - p + (2 * p - 1) * pi)[held].sum())
 
 
-@pytest.mark.parametrize("epsilon", [0.5, 1.0, 2.0])
+@pytest.mark.parametrize(
+    "epsilon", [pytest.param(0.5, marks=pytest.mark.slow), 1.0, pytest.param(2.0, marks=pytest.mark.slow)]
+)
 @pytest.mark.parametrize("pi", [0.0, 0.01, 0.05, 0.1, 0.3, 0.5])
 def test_the_default_covers_at_its_level(epsilon: float, pi: float) -> None:
     assert coverage("unified", 1000, epsilon, pi) == pytest.approx(0.95, abs=0.0055)

@@ -110,7 +110,14 @@ def mixed(question: dict[str, Any], honest: int, waves: int) -> sv.Survey:
     ).publish()
 
 
-@pytest.mark.parametrize(("kind", "by"), [(kind.name, by) for kind in KINDS.values() for by in ("auto", *kind.by)])
+@pytest.mark.parametrize(
+    ("kind", "by"),
+    [
+        pytest.param(kind.name, by, marks=[] if by == "auto" else pytest.mark.slow)
+        for kind in KINDS.values()
+        for by in ("auto", *kind.by)
+    ],
+)
 def test_every_question_of_a_shuffled_survey_is_reviewed(kind: str, by: str, tmp_path: Path) -> None:
     for waves in (1, 12):
         survey = mixed(asked(kind, by), 10**9, waves)

@@ -120,6 +120,7 @@ def test_what_changes_nothing_is_still_there_and_has_a_reason() -> None:
         assert entry["new"] != entry["old"] and entry["reason"].endswith(".")
 
 
+@pytest.mark.slow
 def test_a_mistake_is_caught_or_survives(tools: dict[str, Any], tmp_path: Path) -> None:
     """The runner itself, on a small tree: one mistake that a test sees, and one that no test sees."""
     (tmp_path / "module.py").write_text("def double(x):\n    return 2 * x\n\ndef unseen():\n    return 1\n")

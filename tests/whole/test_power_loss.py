@@ -133,6 +133,7 @@ def test_the_machine_forgets_what_was_not_synced(power: Machine, tmp_path: Path)
     assert {"unsynced": "text", "unnamed": "text"} in some and {"unsynced": ""} in some
 
 
+@pytest.mark.slow
 def test_folders_and_new_files_last(power: Machine, tmp_path: Path) -> None:
     for cut in power.cuts(tmp_path, "careful"):
         file = cut.left(None) / "a" / "b" / "file"
