@@ -13,7 +13,7 @@ run: $(STAMP)  ## The whole path: 20,000 simulated people, a device each, a coll
 test: check  ## What CI runs, but for the slow tests
 	$(BIN)/python -m pytest --numprocesses auto $(if $(SOTTO_REQUIRE_ALL),,-m "not slow")
 
-test-fast: $(STAMP)  ## The inner loop: tests that took at most 0.2 s when they ran last, and new ones
+test-fast: $(STAMP)  ## The inner loop: tests that took at most 0.1 s when they ran last, and new ones
 	$(BIN)/ruff check .
 	$(BIN)/python -m pytest --numprocesses auto --fast -m "not slow" --quiet
 

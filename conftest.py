@@ -33,7 +33,7 @@ FLAGS = doctest.ELLIPSIS
 TIMEOUT = 60
 PLAIN = {"COLUMNS": "100", "TERM": "dumb", "NO_COLOR": "1"}
 CLEANUP = "__cleanup__"
-FAST_SECONDS, SECONDS_KEY = 0.2, "sottovoce/seconds"
+FAST_SECONDS, SECONDS_KEY = 0.1, "sottovoce/seconds"
 
 
 def _sessions(block: str) -> Iterator[tuple[str, str]]:
