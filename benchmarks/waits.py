@@ -2,6 +2,7 @@
 
     python benchmarks/waits.py                                  # this version
     python benchmarks/waits.py --beside /another/checkout       # and another one, in turns
+    python benchmarks/waits.py --imports                        # what takes how long to import, by package
 
 Seconds of processor time, each the least of several processes: warm, with what Python compiled the last time, and for
 commands also cold, with an empty cache. `bare` is the time of a process that only imports what the command reads and
@@ -13,6 +14,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import re
 import resource
 import subprocess
 import sys
@@ -137,10 +139,39 @@ def call_rows(checkouts: dict[str, Path], folder: Path, runs: int) -> Iterable[t
             yield name, version, [min(run[name] for run in found)]
 
 
+IMPORTS = {
+    "library": "import sottovoce",
+    "library, an estimate": "import sottovoce as sv; sv.KRR(3, 1.0).tally().add_many([0, 1, 2]).estimate().interval()",
+    "device": "import sottovoce.device.respondent",
+    "device, an answer": "import sottovoce as sv; sv.KRR(3, 1.0).randomize(1)",
+}
+TIMED_IMPORT = re.compile(r"import time:\s+(\d+) \|\s+\d+ \|\s*(\S+)")
+
+
+def import_rows(folder: Path, runs: int) -> Iterable[list[str]]:
+    """Milliseconds of imports in all, and of the packages that take the longest."""
+    commands = {f"sotto {name}": ["-c", SOTTO, *line.split()] for name, line in COMMANDS.items() if line}
+    for name, command in ({key: ["-c", code] for key, code in IMPORTS.items()} | commands).items():
+        least: dict[str, float] = {}
+        for _ in range(runs):
+            done = subprocess.run([sys.executable, "-X", "importtime", *command], cwd=folder, capture_output=True,
+                                  text=True, timeout=TIMEOUT_SECONDS, check=True)  # fmt: skip
+            for took, module in TIMED_IMPORT.findall(done.stderr):
+                least[module] = min(least.get(module, 1e9), int(took) / 1000)
+        packages: dict[str, float] = {}
+        for module, took in least.items():
+            root = module.partition(".")[0]
+            root = root if root not in sys.stdlib_module_names else "standard library"
+            packages[root] = packages.get(root, 0.0) + took
+        largest = sorted(packages.items(), key=lambda pair: -pair[1])[:5]
+        yield [name, f"{sum(packages.values()):.0f}", ", ".join(f"{root} {took:.0f}" for root, took in largest)]
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--beside", type=Path, help="another checkout of sottovoce")
     parser.add_argument("--runs", type=int, default=RUNS)
+    parser.add_argument("--imports", action="store_true", help="imports by package instead, in milliseconds")
     asked = parser.parse_args()
     checkouts = {"this version": ROOT, **({"beside": asked.beside} if asked.beside else {})}
     with tempfile.TemporaryDirectory() as place:
@@ -148,6 +179,10 @@ def main() -> None:
         rows = [f"{('red', 'green', 'blue')[at % 3]},{('no', 'yes')[at % 2]}" for at in range(1000)]
         (folder / "answers.csv").write_text("\n".join(["color,yes", *rows]) + "\n")
         (folder / "survey.yaml").write_text(SURVEY)
+        if asked.imports:
+            table = list(import_rows(folder, asked.runs))
+            print(text_table(["what", "ms", "of which"], table))
+            return
         commands = list(command_rows(checkouts, folder, asked.runs))
         calls = sorted(call_rows(checkouts, folder, 2), key=lambda row: row[0])
     for head, rows_found in (("command", commands), ("call", calls)):
